@@ -1,0 +1,3 @@
+"""patchq: carry a patch series on a fast upstream."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,170 @@
+"""Run git so that nothing of the user's configuration or environment changes a result.
+
+Every ``GIT_*`` variable is taken out of the environment when the first :class:`Git` is made (a
+``GIT_DIR`` or ``GIT_EXTERNAL_DIFF`` left by a hook would reach each child otherwise); what the
+user had stays available through :func:`user_environment` for fetching, which needs their
+credentials and proxies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from git.cmd import Git as GitCommand
+from git.exc import GitCommandNotFound
+
+from patchq.errors import PatchqError, UpstreamError
+
+MINIMUM_VERSION = (2, 38)
+"""``git merge-tree --write-tree`` came with 2.38."""
+
+IDENTITY = "patchq"
+EMAIL = "patchq@localhost"
+
+_PINNED_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_AUTHOR_NAME": IDENTITY,
+    "GIT_AUTHOR_EMAIL": EMAIL,
+    "GIT_COMMITTER_NAME": IDENTITY,
+    "GIT_COMMITTER_EMAIL": EMAIL,
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+    "TZ": "UTC",
+}
+
+# core.attributesFile defaults to a file under $XDG_CONFIG_HOME that GIT_CONFIG_GLOBAL does not
+# silence; rename limits differ between versions of git.
+_PINNED_OPTIONS = (
+    "-c",
+    f"core.attributesFile={os.devnull}",
+    "-c",
+    f"core.excludesFile={os.devnull}",
+    "-c",
+    f"core.hooksPath={os.devnull}",
+    "-c",
+    "core.quotePath=true",
+    "-c",
+    "merge.renameLimit=0",
+    "-c",
+    "merge.renames=true",
+    "-c",
+    "merge.directoryRenames=false",
+    "-c",
+    "merge.conflictStyle=merge",
+    "-c",
+    "diff.renameLimit=0",
+    "-c",
+    "gc.auto=0",
+)
+
+
+@cache
+def user_environment() -> Mapping[str, str]:
+    """The user's own ``GIT_*`` variables, removed from this process on the first call."""
+    return {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a git process left: exit status, and both streams as bytes."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def reason(self) -> str:
+        """The last line git wrote on stderr, without its ``fatal:`` or ``error:`` prefix."""
+        lines = self.stderr.decode(errors="replace").strip().splitlines()
+        return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
+
+
+class GitFailed(UpstreamError):
+    """A git process ended with a status its caller did not allow for."""
+
+    def __init__(self, command: str, result: Result):
+        super().__init__(f"git {command}: {result.reason}")
+        self.result = result
+
+
+class Git:
+    """git with a pinned environment, on one repository (or none).
+
+    ``directory`` is the git directory, given as ``GIT_DIR`` so that no discovery (and so no
+    ownership check or config of a surrounding repository) takes place.
+    """
+
+    def __init__(self, directory: Path | None = None):
+        user_environment()
+        self.directory = directory
+        self._command = GitCommand(str(directory) if directory else None)
+        self._environment = dict(_PINNED_ENVIRONMENT)
+        if directory is not None:
+            self._environment["GIT_DIR"] = str(directory)
+
+    def start(
+        self, args: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start ``git args`` with pipes on all three streams."""
+        command = [GitCommand.GIT_PYTHON_GIT_EXECUTABLE or "git", *_PINNED_OPTIONS, *args]
+        try:
+            handle = self._command.execute(
+                command,
+                istream=subprocess.PIPE,  # type: ignore[arg-type]
+                as_process=True,
+                env={**self._environment, **(environment or {})},
+            )
+        except GitCommandNotFound as error:
+            raise PatchqError("git is not installed, or not on the PATH") from error
+        process = handle.proc  # type: ignore[union-attr]
+        assert process is not None
+        handle.proc = None  # type: ignore[union-attr]  # ours to wait for, not GitPython's to kill
+        return process  # type: ignore[no-any-return]
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        allow: Sequence[int] = (0,),
+    ) -> Result:
+        """Run ``git args`` to its end.
+
+        Raises :class:`GitFailed` where the exit status is not in ``allow``.
+        """
+        process = self.start(args, environment)
+        out, err = process.communicate(stdin)
+        result = Result(process.returncode, out, err)
+        if result.status not in allow:
+            raise GitFailed(args[0], result)
+        return result
+
+    def text(self, *args: str, stdin: bytes = b"") -> str:
+        """Standard output of ``git args`` as text, without its last newline."""
+        return self.run(*args, stdin=stdin).stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+@cache
+def require_version() -> tuple[int, ...]:
+    """git's version; raises where it is older than :data:`MINIMUM_VERSION`."""
+    text = Git().text("version")
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    found = tuple(int(part) for part in match.groups(default="0")) if match else (0,)
+    if found < MINIMUM_VERSION:
+        wanted = ".".join(map(str, MINIMUM_VERSION))
+        raise PatchqError(
+            f"git {wanted} or newer is needed; this is {text!r}",
+            hint="git merge-tree --write-tree, which patchq merges with, came with 2.38.",
+        )
+    return found

@@ -1,0 +1,159 @@
+"""What became of a patch on another base: verdict, evidence, hunks, report.
+
+A :class:`PatchReport` is made in one place (:mod:`patchq.engine.judge`); actions and exit codes
+follow from its verdict by the tables below.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Verdict(Enum):
+    """The fate of a patch on the new base; where several hold, the first listed here counts."""
+
+    NOT_COVERED = "not-covered"
+    UPSTREAMED = "upstreamed"
+    UNREACHABLE = "unreachable"
+    EXPIRED = "expired"
+    DRIFTED = "drifted"
+    SUPERSEDED = "superseded"
+    CONFLICT = "conflict"
+    PARTIAL = "partial"
+    ADAPTED = "adapted"
+    MOVED = "moved"
+    CLEAN = "clean"
+
+
+class Action(Enum):
+    """What rebase does with the patch."""
+
+    CARRY = "carry"
+    ADAPT = "adapt"
+    DROP = "drop"
+    REVIEW = "review"
+
+
+ACTIONS: dict[Verdict, Action] = {
+    Verdict.NOT_COVERED: Action.CARRY,
+    Verdict.UPSTREAMED: Action.DROP,
+    Verdict.UNREACHABLE: Action.DROP,
+    Verdict.EXPIRED: Action.DROP,
+    Verdict.DRIFTED: Action.REVIEW,
+    Verdict.SUPERSEDED: Action.REVIEW,
+    Verdict.CONFLICT: Action.REVIEW,
+    Verdict.PARTIAL: Action.ADAPT,
+    Verdict.ADAPTED: Action.ADAPT,
+    Verdict.MOVED: Action.CARRY,
+    Verdict.CLEAN: Action.CARRY,
+}
+
+
+class HunkState(Enum):
+    """Where one hunk of a patch ended up."""
+
+    CARRIED = "carried"
+    UPSTREAM = "upstream"
+    CONFLICTING = "conflicting"
+    GONE = "gone"
+    UNCOVERED = "uncovered"
+
+
+class EvidenceKind(Enum):
+    """What a piece of evidence shows."""
+
+    MERGED = "merged"
+    PATH_GONE = "path-gone"
+    PATH_MOVED = "path-moved"
+    CONFLICTING_CHANGE = "conflicting-change"
+    CONTEXT_CHANGED = "context-changed"
+    CODE_MOVED = "code-moved"
+    DIRECTORY_SPLIT = "directory-split"
+    PREDICATE = "predicate"
+    REQUIRES = "requires"
+    NOT_COVERED = "not-covered"
+    HINT = "hint"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One checkable fact behind a verdict: a commit, where one decided it, and plain words."""
+
+    kind: EvidenceKind
+    text: str
+    commit: str | None = None
+    pr: int | None = None
+    subject: str | None = None
+    date: str | None = None
+    first_tag: str | None = None
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HunkOutcome:
+    """One hunk of a patch: ``file`` is its path in the old patch, ``index`` counts from 1 a file.
+
+    A change without hunks (mode, pure rename, binary) is one outcome of index 0. ``offset`` is in
+    lines between the hunk's header and the place where it applied; None where it did not.
+    """
+
+    file: str
+    index: int
+    state: HunkState
+    offset: int | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True)
+class PathChange:
+    """A path of the patch on the old base and on the new one (None: no such path there)."""
+
+    old: str
+    new: str | None
+
+
+@dataclass(frozen=True)
+class PatchReport:
+    """The verdict on one patch, and all that a reviewer needs to check it."""
+
+    name: str
+    verdict: Verdict
+    paths: tuple[PathChange, ...] = ()
+    hunks: tuple[HunkOutcome, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    blocked_by: tuple[str, ...] = ()
+    kind: str | None = None
+    age: int = 1
+
+    @property
+    def action(self) -> Action:
+        """What rebase does with the patch."""
+        return ACTIONS[self.verdict]
+
+    def count(self) -> Counter[HunkState]:
+        """How many hunks ended in each state."""
+        return Counter(hunk.state for hunk in self.hunks)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every patch of one series on one target, in series order."""
+
+    series: str
+    onto: str
+    base_commit: str
+    onto_commit: str
+    guards: tuple[str, ...]
+    patches: tuple[PatchReport, ...]
+
+    def with_verdict(self, *verdicts: Verdict) -> tuple[PatchReport, ...]:
+        """The patches whose verdict is one of ``verdicts``."""
+        return tuple(patch for patch in self.patches if patch.verdict in verdicts)
+
+    @property
+    def needs_review(self) -> tuple[PatchReport, ...]:
+        """The patches that need a person."""
+        return tuple(patch for patch in self.patches if patch.action is Action.REVIEW)
