@@ -102,16 +102,19 @@ class Git:
     """git with a pinned environment, on one repository (or none).
 
     ``directory`` is the git directory, given as ``GIT_DIR`` so that no discovery (and so no
-    ownership check or config of a surrounding repository) takes place.
+    ownership check or config of a surrounding repository) takes place. New objects go to
+    ``scratch`` where one is given; its alternates must then name the repository's own objects.
     """
 
-    def __init__(self, directory: Path | None = None):
+    def __init__(self, directory: Path | None = None, *, scratch: Path | None = None):
         user_environment()
-        self.directory = directory
+        self.directory = directory = directory.absolute() if directory else None
         self._command = GitCommand(str(directory) if directory else None)
-        self._environment = dict(_PINNED_ENVIRONMENT)
+        self.environment = dict(_PINNED_ENVIRONMENT)
         if directory is not None:
-            self._environment["GIT_DIR"] = str(directory)
+            self.environment["GIT_DIR"] = str(directory)
+        if scratch is not None:
+            self.environment["GIT_OBJECT_DIRECTORY"] = str(scratch)
 
     def start(
         self, args: Sequence[str], environment: Mapping[str, str] | None = None
@@ -121,16 +124,16 @@ class Git:
         try:
             handle = self._command.execute(
                 command,
-                istream=subprocess.PIPE,  # type: ignore[arg-type]
+                istream=subprocess.PIPE,
                 as_process=True,
-                env={**self._environment, **(environment or {})},
+                env={**self.environment, **(environment or {})},
             )
         except GitCommandNotFound as error:
             raise PatchqError("git is not installed, or not on the PATH") from error
-        process = handle.proc  # type: ignore[union-attr]
+        process = handle.proc
         assert process is not None
-        handle.proc = None  # type: ignore[union-attr]  # ours to wait for, not GitPython's to kill
-        return process  # type: ignore[no-any-return]
+        handle.proc = None  # ours to wait for, not GitPython's to kill
+        return process
 
     def run(
         self,

@@ -1,0 +1,141 @@
+"""The way from one base to another: where paths went, what is covered, which commits lie between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+
+from patchq.git.history import CommitInfo, History
+from patchq.git.renames import DirectorySplit, RenameMap
+from patchq.git.store import Store
+from patchq.model.coverage import Coverage
+from patchq.model.lock import Base, Lock
+from patchq.model.settings import Settings
+
+
+class Whereabouts(Enum):
+    """What the new base has of a path of the old one."""
+
+    SAME = "same"
+    MOVED = "moved"
+    GONE = "gone"
+    SPLIT = "split"
+    UNCOVERED = "uncovered"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a path of a patch belongs on the new base (``new`` is None where nowhere)."""
+
+    old: str
+    new: str | None
+    where: Whereabouts
+    candidates: tuple[str, ...] = ()
+
+
+class Hop:
+    """From ``old`` to ``new``, two bases of the lock that are present in the store."""
+
+    def __init__(
+        self, store: Store, lock: Lock, settings: Settings, old: Base, new: Base, cache: Path
+    ):
+        store.require((old, new))
+        self.store = store
+        self.lock = lock
+        self.settings = settings
+        self.old = old
+        self.new = new
+        self._cache = cache
+        self._history = History(store.git)
+        self._placements: dict[str, Placement] = {}
+
+    @property
+    def has_history(self) -> bool:
+        """Whether commits connect the two bases (an archive has none)."""
+        return self.old.archive is None and self.new.archive is None
+
+    def covers(self, path: str) -> bool:
+        """Whether both bases can tell anything about ``path``."""
+        return all(coverage.covers_path(path) for coverage in self._coverages)
+
+    def place(self, path: str) -> Placement:
+        """Where ``path`` of the old base (or of a patch on it) belongs on the new one."""
+        if path not in self._placements:
+            self._placements[path] = self._place(path)
+        return self._placements[path]
+
+    def commits(self, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
+        """The commits between the bases that touch ``paths`` under any name, oldest first."""
+        if not self.has_history:
+            return ()
+        names = dict.fromkeys(paths)
+        for path in list(names):
+            placement = self.place(path)
+            if placement.new is not None:
+                names[placement.new] = None
+        return self._touching(tuple(sorted(names)))
+
+    def first_tag(self, commit: str) -> str | None:
+        """The first base of the lock, up to the new one, that contains ``commit``."""
+        names = [base.name for base in self.lock.bases]
+        upto = names.index(self.new.name)
+        start = names.index(self.old.name) + 1 if self.old.name in names[:upto] else 0
+        for base in self.lock.bases[start:upto]:
+            if (
+                base.archive is None
+                and self.store.objects.has(base.commit)
+                and self._history.contains(commit, base.commit)
+            ):
+                return base.name
+        return self.new.name
+
+    @cached_property
+    def renames(self) -> RenameMap:
+        """The moves between the two trees, restricted to what both bases cover."""
+        return RenameMap(
+            self.store.git,
+            self.store.objects,
+            self._restricted(self.old.tree),
+            self._restricted(self.new.tree),
+            self._cache / "renames",
+        )
+
+    @cached_property
+    def _coverages(self) -> Sequence[Coverage]:
+        archives = (base.archive for base in (self.old, self.new))
+        return [
+            Coverage(archive.covers, archive.excludes) for archive in archives if archive is not None
+        ]
+
+    def _restricted(self, tree: str) -> str:
+        if not self._coverages:
+            return tree
+        objects = self.store.objects
+        return objects.overlay(
+            tree, {path: None for path, _ in objects.walk(tree) if not self.covers(path)}
+        )
+
+    def _place(self, path: str) -> Placement:
+        if not self.covers(path):
+            return Placement(path, None, Whereabouts.UNCOVERED)
+        if self.store.objects.file(self.new.tree, path) is not None:
+            return Placement(path, path, Whereabouts.SAME)
+        if self.store.objects.file(self.old.tree, path) is not None:
+            new = self.renames.file(path)
+            return Placement(path, new, Whereabouts.MOVED if new else Whereabouts.GONE)
+        target = self.renames.added(path)
+        if isinstance(target, DirectorySplit):
+            return Placement(path, None, Whereabouts.SPLIT, target.targets)
+        return Placement(path, target, Whereabouts.SAME if target == path else Whereabouts.MOVED)
+
+    def _touching(self, names: tuple[str, ...]) -> tuple[CommitInfo, ...]:
+        if names not in self._logs:
+            self._logs[names] = self._history.touching(self.old.commit, self.new.commit, names)
+        return self._logs[names]
+
+    @cached_property
+    def _logs(self) -> dict[tuple[str, ...], tuple[CommitInfo, ...]]:
+        return {}

@@ -1,0 +1,538 @@
+"""The verdict on one patch: made here and nowhere else.
+
+Content decides. The patch is merged onto the new base, and where the merge alone does not settle
+its fate, so is each of its hunks, there and on every commit between the bases that touches its
+files. The order of the questions is the order of :class:`patchq.model.verdict.Verdict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from patchq.engine import rules
+from patchq.engine.carry import Carried, Carrier, Rewrite, with_moved_predicates
+from patchq.engine.gone import look_elsewhere
+from patchq.engine.hop import Hop, Placement, Whereabouts
+from patchq.engine.stack import Stack
+from patchq.engine.trail import State, Trail, Walker
+from patchq.engine.units import Unit, locate, split_lines, split_units
+from patchq.errors import PatchqError
+from patchq.git.apply import Applied
+from patchq.git.history import CommitInfo
+from patchq.git.mail import Mailer
+from patchq.git.merge import Merged
+from patchq.git.objects import Entries
+from patchq.model.patch import Patch
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkOutcome,
+    HunkState,
+    PatchReport,
+    PathChange,
+    Verdict,
+)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and what there is to carry: the patch to write and the tree it gives."""
+
+    report: PatchReport
+    patch: Patch | None = None
+    tree: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
+
+    ``ours`` is the new base with the patches below it as they were carried.
+    """
+
+    patch: Patch
+    applied: Applied
+    ours: str
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What was found out about a case on the new base."""
+
+    case: Case
+    placements: Mapping[str, Placement]
+    entries: Entries  # ours, by the patch's own paths
+    merged: Merged
+
+    @property
+    def moves(self) -> dict[str, str]:
+        return {
+            path: place.new
+            for path, place in self.placements.items()
+            if place.new is not None and place.new != path
+        }
+
+    def with_state(self, where: Whereabouts) -> tuple[str, ...]:
+        return tuple(path for path, place in self.placements.items() if place.where is where)
+
+
+class Judge:
+    """Judges the patches of a series on one hop."""
+
+    def __init__(self, hop: Hop, stack: Stack):
+        self._hop = hop
+        self._objects = hop.store.objects
+        self._merger = hop.store.merger
+        self._walker = Walker(hop)
+        self._carrier = Carrier(stack, Mailer(hop.store.git, hop.store.objects), self._objects)
+
+    def uncovered(self, patch: Patch) -> Judgement | None:
+        """The judgement on a patch of which a base does not cover all, None where both do."""
+        blind = [path for path in patch.paths if not self._hop.covers(path)]
+        if not blind:
+            return None
+        archive = self._hop.new if self._hop.new.archive else self._hop.old
+        evidence = Evidence(
+            EvidenceKind.NOT_COVERED,
+            f"{archive.name} is an archive that does not hold {_some(blind)}",
+            paths=tuple(blind),
+        )
+        report = PatchReport(
+            name=patch.name,
+            verdict=Verdict.NOT_COVERED,
+            paths=tuple(PathChange(path, None if path in blind else path) for path in patch.paths),
+            hunks=_outcomes(patch, lambda file: HunkState.UNCOVERED),
+            evidence=(evidence,),
+            kind=patch.header.kind,
+        )
+        return Judgement(report, patch)
+
+    def without_base(self, patch: Patch, missing: Sequence[str]) -> Judgement:
+        """The judgement on a patch whose required patches are not there: its rules alone speak."""
+        verdict, evidence = self._by_rules(patch) or (Verdict.CONFLICT, ())
+        requires = Evidence(
+            EvidenceKind.REQUIRES,
+            f"stands on {_some(missing)}, which is not in the series: it cannot be merged",
+        )
+        state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
+        report = PatchReport(
+            name=patch.name,
+            verdict=verdict,
+            paths=tuple(PathChange(path, self._hop.place(path).new) for path in patch.paths),
+            hunks=_outcomes(patch, lambda file: state),
+            evidence=(*evidence, requires),
+            blocked_by=tuple(missing),
+            kind=patch.header.kind,
+        )
+        return Judgement(report)
+
+    def judge(self, case: Case) -> Judgement:
+        """The judgement on a patch that both bases cover and that stands on the old one."""
+        facts = self._find(case)
+        if facts.merged.clean and not self._nowhere(facts):
+            return self._judge_clean(facts)
+        return self._judge_collision(facts)
+
+    def _find(self, case: Case) -> _Facts:
+        applied = case.applied
+        placements = {path: self._hop.place(path) for path in applied.paths}
+        entries = {
+            path: self._objects.file(case.ours, place.new) if place.new else None
+            for path, place in placements.items()
+        }
+        tree = self._objects.tree_of
+        merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
+        return _Facts(case, placements, entries, merged)
+
+    def _nowhere(self, facts: _Facts) -> bool:
+        """Whether the merge would put a file where it has no certain place."""
+        return any(
+            facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)
+            for path in facts.case.applied.paths
+        )
+
+    # -- the merge is clean ------------------------------------------------------------------
+
+    def _judge_clean(self, facts: _Facts) -> Judgement:
+        if facts.merged.tree == self._objects.tree_of(facts.entries):
+            return self._judge_collision(facts)
+        ruled = self._by_rules(facts.case.patch)
+        if ruled is not None:
+            return self._ruled(facts, *ruled)
+        units = self._units(facts)
+        states = self._states(units, facts)
+        upstream = {
+            (unit.file, index)
+            for unit, state in zip(units, states, strict=True)
+            if state is State.EMPTY
+            for index in unit.hunks
+        }
+        carried, tree = self._carry(facts)
+        evidence = self._moves(facts)
+        if upstream:
+            verdict = Verdict.PARTIAL
+            trails = self._follow(units, states, facts)
+            evidence += self._merged(trails)
+        elif carried.rewrite is Rewrite.HUNKS:
+            verdict = Verdict.ADAPTED
+        else:
+            verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
+        patch = self._with_predicates(carried.patch)
+        notes = () if patch is carried.patch else ("predicate paths in the header follow the move",)
+        report = self._report(
+            facts,
+            verdict,
+            hunks=self._carried_hunks(facts, upstream),
+            evidence=evidence,
+            notes=notes,
+        )
+        return Judgement(report, patch, tree)
+
+    def _carry(self, facts: _Facts) -> tuple[Carried, str]:
+        case = facts.case
+        new_path = {path: place.new or path for path, place in facts.placements.items()}
+        before = {new_path[path]: entry for path, entry in facts.entries.items()}
+        after = {
+            new_path[path]: self._objects.file(facts.merged.tree, path)
+            for path in case.applied.paths
+        }
+        stray = {path for path, _ in self._objects.walk(facts.merged.tree)} - new_path.keys()
+        if stray:
+            raise PatchqError(f"{case.patch.name}: the merge touched {_some(sorted(stray))}")
+        tree = self._objects.overlay(
+            case.ours, {path: entry for path, entry in after.items() if entry != before[path]}
+        )
+        return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves), tree
+
+    def _with_predicates(self, patch: Patch) -> Patch:
+        header = patch.header
+        paths = {
+            predicate.path
+            for predicate in (*header.retire_when, *header.expect, *header.verify)
+            if predicate.path is not None
+        }
+        moved = {
+            path: place.new
+            for path in sorted(paths)
+            if (place := self._hop.place(path)).new not in (None, path)
+        }
+        return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
+
+    def _carried_hunks(
+        self, facts: _Facts, upstream: set[tuple[str, int]]
+    ) -> tuple[HunkOutcome, ...]:
+        outcomes = []
+        for change in facts.case.patch.files:
+            entry = facts.entries.get(change.paths[0])
+            lines = split_lines(self._objects.read(entry.oid)) if entry and change.hunks else []
+            places = locate(change.hunks, lines) if entry else None
+            for number, index in enumerate([hunk.index for hunk in change.hunks] or [0]):
+                offset = None
+                if places is not None and change.hunks:
+                    hunk = change.hunks[number]
+                    offset = places[number] - (hunk.old_start - bool(hunk.preimage))
+                taken = (change.paths[0], index) in upstream
+                outcomes.append(
+                    HunkOutcome(change.paths[0], index, HunkState.UPSTREAM)
+                    if taken
+                    else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
+                )
+        return tuple(outcomes)
+
+    # -- the merge is empty, or collides -----------------------------------------------------
+
+    def _judge_collision(self, facts: _Facts) -> Judgement:
+        units = self._units(facts)
+        if facts.merged.clean and facts.merged.tree == self._objects.tree_of(facts.entries):
+            states = [State.EMPTY] * len(units)
+        else:
+            states = self._states(units, facts)
+        trails = self._follow(units, states, facts)
+        if all(trail.has_landed for trail in trails):
+            return Judgement(
+                self._report(
+                    facts,
+                    Verdict.UPSTREAMED,
+                    hunks=_trail_outcomes(trails, facts),
+                    evidence=self._merged(trails),
+                )
+            )
+        gone = [trail for trail in trails if _is_gone(trail, facts)]
+        if gone and len(gone) == len(trails):
+            verdict, evidence = self._all_gone(facts, trails)
+            if verdict is Verdict.UNREACHABLE:
+                return Judgement(
+                    self._report(
+                        facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence
+                    )
+                )
+        elif gone:
+            evidence = self._some_gone(facts, gone) + self._merged(trails)
+        else:
+            evidence = self._merged(trails)
+        ruled = self._by_rules(facts.case.patch)
+        if ruled is not None:
+            return self._ruled(facts, *ruled)
+        landed = any(trail.has_landed for trail in trails)
+        verdict = Verdict.SUPERSEDED if landed and not gone else Verdict.CONFLICT
+        evidence += self._collisions(facts, trails) + self._moves(facts) + self._splits(facts)
+        return Judgement(
+            self._report(
+                facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence
+            )
+        )
+
+    def _all_gone(
+        self, facts: _Facts, trails: Sequence[Trail]
+    ) -> tuple[Verdict, tuple[Evidence, ...]]:
+        evidence = self._some_gone(facts, trails)
+        certain = (
+            self._hop.has_history
+            and all(item.commit for item in evidence)
+            and not any(item.kind is EvidenceKind.CODE_MOVED for item in evidence)
+        )
+        return (Verdict.UNREACHABLE if certain else Verdict.CONFLICT), evidence
+
+    def _some_gone(self, facts: _Facts, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+        evidence = []
+        paths = sorted({path for t in trails for path in t.unit.paths if t.unit.before.get(path)})
+        for path in paths:
+            removal = self._removal(path)
+            evidence.append(
+                self._evidence(EvidenceKind.PATH_GONE, f"{path} is gone", removal, paths=(path,))
+            )
+        elsewhere = look_elsewhere(self._hop, facts.case.patch, [trail.unit for trail in trails])
+        if elsewhere.moved:
+            evidence.append(
+                Evidence(
+                    EvidenceKind.CODE_MOVED,
+                    f"{len(elsewhere.lines)} of the {elsewhere.of} lines it stands on became more "
+                    f"frequent elsewhere, most in {_some(elsewhere.files)}",
+                    paths=elsewhere.files[:5],
+                )
+            )
+        elif not elsewhere.of:
+            evidence.append(
+                Evidence(
+                    EvidenceKind.CODE_MOVED,
+                    "it stands on no line telling enough to rule out that the code moved",
+                )
+            )
+        return tuple(evidence)
+
+    def _removal(self, path: str) -> CommitInfo | None:
+        found = None
+        for commit in self._hop.commits((path,)):
+            if self._objects.file(commit.tree, path) is None and any(
+                touch.old == path and touch.status in ("D", "R") for touch in commit.touches
+            ):
+                found = commit
+        return found
+
+    # -- shared ------------------------------------------------------------------------------
+
+    def _units(self, facts: _Facts) -> tuple[Unit, ...]:
+        return split_units(facts.case.patch, facts.case.applied, self._objects)
+
+    def _states(self, units: Sequence[Unit], facts: _Facts) -> list[State]:
+        return self._walker.states(
+            units, [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
+        )
+
+    def _follow(
+        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+    ) -> list[Trail]:
+        return self._walker.follow(units, states, facts.entries)
+
+    def _by_rules(self, patch: Patch) -> tuple[Verdict, tuple[Evidence, ...]] | None:
+        for verdict, answer, words in (
+            (Verdict.EXPIRED, rules.fired(self._hop, patch.header.retire_when), "holds"),
+            (Verdict.DRIFTED, rules.failed(self._hop, patch.header.expect), "does not hold"),
+        ):
+            if answer is not None:
+                field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
+                evidence = self._evidence(
+                    EvidenceKind.PREDICATE,
+                    f"{field}: {answer.predicate.text} {words} on {self._hop.new.name}",
+                    rules.since(self._hop, answer),
+                    paths=(answer.path,) if answer.path else (),
+                )
+                return verdict, (evidence,)
+        return None
+
+    def _ruled(
+        self, facts: _Facts, verdict: Verdict, evidence: tuple[Evidence, ...]
+    ) -> Judgement:
+        state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
+        hunks = _outcomes(facts.case.patch, lambda file: state)
+        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+
+    def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+        """One piece of evidence a commit that brought hunks in, the one with most first."""
+        landed = [trail for trail in trails if trail.has_landed]
+        commits = _by_commit((trail.landed, trail) for trail in landed)
+        evidence = []
+        for commit, group in commits:
+            count = sum(len(trail.unit.hunks) for trail in group)
+            total = sum(len(trail.unit.hunks) for trail in trails)
+            text = f"{count} of {total} hunks are in {self._hop.new.name}"
+            if commit is None:
+                text += " (no commit between the bases shows where they came in)"
+            elif any(trail.end is not State.EMPTY for trail in group):
+                text = f"{count} of {total} hunks landed here; upstream edited the lines since"
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            evidence.append(self._evidence(EvidenceKind.MERGED, text, commit, paths=files))
+        return tuple(evidence)
+
+    def _collisions(self, facts: _Facts, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+        colliding = [
+            trail for trail in trails if trail.end is State.COLLIDES and not trail.has_landed
+        ]
+        evidence = []
+        for commit, group in _by_commit((trail.ended_by, trail) for trail in colliding):
+            hunks = ", ".join(_hunk_words(trail) for trail in group)
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            text = f"changed the lines of {hunks}"
+            evidence.append(
+                self._evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
+            )
+        undone = [trail for trail in trails if trail.undone and trail.landed]
+        for commit, group in _by_commit((trail.landed, trail) for trail in undone):
+            hunks = ", ".join(_hunk_words(trail) for trail in group)
+            text = f"brought {hunks}, which was taken out again later"
+            evidence.append(self._evidence(EvidenceKind.HINT, text, commit))
+        return tuple(evidence)
+
+    def _moves(self, facts: _Facts) -> tuple[Evidence, ...]:
+        moves = facts.moves
+        known = [path for path in moves if self._objects.file(self._hop.old.tree, path)]
+        found = _by_commit((self._removal(path), path) for path in known)
+        return tuple(
+            self._evidence(
+                EvidenceKind.PATH_MOVED,
+                _some([f"{path} → {moves[path]}" for path in paths]),
+                commit,
+                paths=tuple(moves[path] for path in paths),
+            )
+            for commit, paths in found
+        )
+
+    def _splits(self, facts: _Facts) -> tuple[Evidence, ...]:
+        return tuple(
+            Evidence(
+                EvidenceKind.DIRECTORY_SPLIT,
+                f"{path} has no certain place: its directory was split over "
+                f"{_some(facts.placements[path].candidates)}",
+                paths=facts.placements[path].candidates,
+            )
+            for path in facts.with_state(Whereabouts.SPLIT)
+        )
+
+    def _evidence(
+        self,
+        kind: EvidenceKind,
+        text: str,
+        commit: CommitInfo | None,
+        paths: tuple[str, ...] = (),
+    ) -> Evidence:
+        if commit is None:
+            return Evidence(kind, text, paths=paths)
+        numbers = self._hop.settings.pull_requests(commit.subject)
+        return Evidence(
+            kind,
+            text,
+            commit=commit.oid,
+            pr=numbers[0] if numbers else None,
+            subject=commit.subject,
+            date=commit.date,
+            first_tag=self._hop.first_tag(commit.oid),
+            paths=paths,
+        )
+
+    def _report(
+        self,
+        facts: _Facts,
+        verdict: Verdict,
+        *,
+        hunks: tuple[HunkOutcome, ...],
+        evidence: tuple[Evidence, ...],
+        notes: tuple[str, ...] = (),
+    ) -> PatchReport:
+        patch = facts.case.patch
+        return PatchReport(
+            name=patch.name,
+            verdict=verdict,
+            paths=tuple(PathChange(path, facts.placements[path].new) for path in patch.paths),
+            hunks=hunks,
+            evidence=evidence,
+            notes=notes,
+            kind=patch.header.kind,
+        )
+
+
+def _outcomes(patch: Patch, state_of: Callable[[str], HunkState]) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(change.paths[0], index, state_of(change.paths[0]))
+        for change in patch.files
+        for index in ([hunk.index for hunk in change.hunks] or [0])
+    )
+
+
+def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(
+            trail.unit.file,
+            index,
+            _hunk_state(trail, facts),
+            commit=trail.landed.oid if trail.has_landed and trail.landed else None,
+        )
+        for trail in trails
+        for index in trail.unit.hunks
+    )
+
+
+def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:
+    if trail.has_landed:
+        return HunkState.UPSTREAM
+    if _is_gone(trail, facts):
+        return HunkState.GONE
+    return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
+
+
+def _is_gone(trail: Trail, facts: _Facts) -> bool:
+    return (
+        trail.end is State.ABSENT
+        and not trail.has_landed
+        and all(
+            facts.placements[path].where is Whereabouts.GONE
+            for path, entry in trail.unit.before.items()
+            if entry is not None
+        )
+    )
+
+
+_T = TypeVar("_T")
+
+
+def _by_commit(
+    pairs: Iterable[tuple[CommitInfo | None, _T]],
+) -> list[tuple[CommitInfo | None, list[_T]]]:
+    """Group by commit, the commit with most members first."""
+    groups: dict[str, tuple[CommitInfo | None, list[_T]]] = {}
+    for commit, member in pairs:
+        groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
+    return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def _hunk_words(trail: Trail) -> str:
+    indexes = [str(index) for index in trail.unit.hunks if index]
+    if not indexes:
+        return trail.unit.file
+    return f"{trail.unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

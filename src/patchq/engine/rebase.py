@@ -1,0 +1,207 @@
+"""Take a series from its base to another: judge every patch, build the new series directory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from patchq.engine.hop import Hop
+from patchq.engine.judge import Case, Judge, Judgement
+from patchq.engine.stack import Stack, below
+from patchq.errors import InputError
+from patchq.model.lock import Base, Lock
+from patchq.model.patch import Patch
+from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.series import SeriesEntry
+from patchq.model.verdict import Action, PatchReport, Report
+from patchq.model.workspace import SeriesDirectory, Workspace
+
+Progress = Callable[[int, int, str], None]
+"""Told after each patch: how many are done, of how many, and the name of the last."""
+
+
+def quiet(_done: int, _total: int, _name: str) -> None:
+    """A :data:`Progress` that says nothing."""
+
+
+@dataclass(frozen=True)
+class Rebased:
+    """A series judged on another base: the report, and each patch as it is carried (or not)."""
+
+    source: SeriesDirectory
+    onto: Base
+    report: Report
+    judgements: Mapping[str, Judgement]
+    tree: str
+    """The new base with every patch that is active under the default guards."""
+
+
+def rebase_series(
+    hop: Hop,
+    source: SeriesDirectory,
+    ages: Mapping[str, int],
+    progress: Progress = quiet,
+) -> Rebased:
+    """Judge each patch of ``source`` (a series for ``hop.old``) on ``hop.new``.
+
+    Raises :class:`patchq.engine.stack.PatchRefusedError` where the series does not apply to its own base.
+    """
+    run = _Run(hop, source)
+    judgements: dict[str, Judgement] = {}
+    for number, entry in enumerate(source.series.entries, start=1):
+        judgement = run.judge(entry, judgements)
+        aged = replace(judgement.report, age=ages.get(entry.name, 1))
+        judgements[entry.name] = replace(judgement, report=aged)
+        progress(number, len(source.series.entries), entry.name)
+    defaults = hop.settings.default_guards
+    report = Report(
+        series=source.tag,
+        onto=hop.new.name,
+        base_commit=hop.old.commit,
+        onto_commit=hop.new.commit,
+        guards=tuple(sorted(defaults)),
+        patches=tuple(judgement.report for judgement in judgements.values()),
+    )
+    tree = run.onto_new(source.series.active(defaults), judgements)
+    return Rebased(source, hop.new, report, judgements, tree)
+
+
+class _Run:
+    """One pass over a series."""
+
+    def __init__(self, hop: Hop, source: SeriesDirectory):
+        self._hop = hop
+        self._source = source
+        self._stack = Stack(hop.store)
+        self._judge = Judge(hop, self._stack)
+
+    def judge(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
+        patch = self._source.patches[entry.name]
+        lower = below(self._source.series, entry, self._hop.settings.default_guards)
+        uncovered = self._judge.uncovered(patch)
+        if uncovered is not None:
+            return uncovered
+        names = {other.name for other in lower}
+        missing = [name for name in patch.header.requires if name not in names]
+        if missing:
+            return self._judge.without_base(patch, missing)
+        old_tree = self._on_old(lower)
+        applied = self._stack.apply(old_tree, patch, onto=self._hop.old.name)
+        judgement = self._judge.judge(Case(patch, applied, self.onto_new(lower, judgements)))
+        return self._blocked(judgement, patch, lower, judgements)
+
+    def onto_new(
+        self, entries: tuple[SeriesEntry, ...], judgements: Mapping[str, Judgement]
+    ) -> str:
+        """The new base with the carried form of ``entries``."""
+        tree = self._hop.new.tree
+        for entry in entries:
+            judgement = judgements[entry.name]
+            if judgement.patch is None or judgement.tree is None:
+                continue
+            applied = self._stack.apply(tree, judgement.patch, onto=self._hop.new.name)
+            tree = applied.tree
+        return tree
+
+    def _on_old(self, entries: tuple[SeriesEntry, ...]) -> str:
+        tree = self._hop.old.tree
+        for entry in entries:
+            patch = self._source.patches[entry.name]
+            if self._judge.uncovered(patch) is None:
+                tree = self._stack.apply(tree, patch, onto=self._hop.old.name).tree
+        return tree
+
+    def _blocked(
+        self,
+        judgement: Judgement,
+        patch: Patch,
+        lower: tuple[SeriesEntry, ...],
+        judgements: Mapping[str, Judgement],
+    ) -> Judgement:
+        """Name the unsolved patches below that touch the same files as this unsolved one."""
+        if judgement.report.action is not Action.REVIEW:
+            return judgement
+        paths = set(patch.paths)
+        blockers = tuple(
+            entry.name
+            for entry in lower
+            if judgements[entry.name].report.action is Action.REVIEW
+            and paths & set(self._source.patches[entry.name].paths)
+        )
+        return replace(judgement, report=replace(judgement.report, blocked_by=blockers))
+
+
+def new_directory(rebased: Rebased) -> dict[str, bytes]:
+    """The files of the new series directory, by name.
+
+    Patches that need review are held in ``retired.yaml``; whether they may be is the caller's
+    decision.
+    """
+    source = rebased.source
+    records = [
+        _record(rebased, report)
+        for report in rebased.report.patches
+        if report.action in (Action.DROP, Action.REVIEW)
+    ]
+    left = {record.name for record in records}
+    files = {"series": source.series.without(left).raw}
+    for name, judgement in rebased.judgements.items():
+        if name not in left:
+            patch = judgement.patch
+            assert patch is not None
+            files[name] = patch.raw
+    memory = _memory(source.retired, records)
+    if memory:
+        files["retired.yaml"] = render_retired(memory)
+    if source.recipe is not None:
+        files["recipe.yaml"] = source.recipe
+    return files
+
+
+def _memory(earlier: tuple[Retired, ...], records: list[Retired]) -> tuple[Retired, ...]:
+    names = {record.name for record in records}
+    return (*(old for old in earlier if old.name not in names), *records)
+
+
+def _record(rebased: Rebased, report: PatchReport) -> Retired:
+    held = report.action is Action.REVIEW
+    patch = rebased.source.patches[report.name]
+    return Retired(
+        name=report.name,
+        verdict=report.verdict,
+        reason=report.evidence[0].text if report.evidence else report.verdict.value,
+        evidence=report.evidence,
+        content=patch.raw,
+        standing=Standing.HELD if held else Standing.RETIRED,
+        since=rebased.onto.name,
+        base=rebased.source.tag,
+        guards=rebased.source.series.entry(report.name).guards,
+    )
+
+
+def choose_source(workspace: Workspace, lock: Lock, onto: str) -> str:
+    """The newest series strictly before ``onto`` in the lock's order.
+
+    Raises :class:`InputError` where there is none.
+    """
+    have = set(workspace.series_names())
+    earlier = [base.name for base in lock.previous(onto) if base.name in have]
+    if not earlier:
+        raise InputError(
+            f"there is no series before {onto} in the order of upstream.lock",
+            hint="Name one with --from, or start one: `patchq import FILE… --tag TAG`.",
+        )
+    return earlier[-1]
+
+
+def ages(workspace: Workspace, upto: str) -> Counter[str]:
+    """On how many bases in a row each patch of the series ``upto`` has stood, that one included."""
+    names = workspace.series_names()
+    counts: Counter[str] = Counter()
+    alive: set[str] | None = None
+    for tag in reversed(names[: names.index(upto) + 1]):
+        present = set(workspace.series(tag).names)
+        alive = present if alive is None else alive & present
+        counts.update(alive)
+    return counts

@@ -1,0 +1,67 @@
+"""A series as trees: each patch applied strictly on the patches below it, without a checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from patchq.errors import InputError, Where
+from patchq.git.apply import Applied, Refused
+from patchq.git.store import Store
+from patchq.model.patch import Patch
+from patchq.model.series import Series, SeriesEntry
+
+
+class PatchRefusedError(InputError):
+    """A patch of a series does not apply where the series says it stands."""
+
+    def __init__(self, patch: Patch, onto: str, reason: str):
+        super().__init__(
+            f"does not apply to {onto} with the patches below it: {reason}",
+            where=Where(patch.name),
+            hint="A series must apply to its own tag without fuzz; "
+            "`patchq import` brings a patch over by three-way merge.",
+        )
+        self.patch = patch
+        self.reason = reason
+
+
+class Stack:
+    """Applies patches onto trees of one store; each application is made once."""
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._known: dict[tuple[str, str, int], Applied | Refused] = {}
+
+    def try_apply(self, tree: str, patch: Patch) -> Applied | Refused:
+        """Apply one patch strictly to ``tree``."""
+        key = (tree, patch.sha256, patch.strip)
+        if key not in self._known:
+            self._known[key] = self._store.applier.apply(
+                tree, patch.diff, patch.paths, strip=patch.strip
+            )
+        return self._known[key]
+
+    def apply(self, tree: str, patch: Patch, *, onto: str) -> Applied:
+        """Apply one patch; ``onto`` names the base in the :class:`PatchRefusedError` raised."""
+        applied = self.try_apply(tree, patch)
+        if isinstance(applied, Refused):
+            raise PatchRefusedError(patch, onto, applied.reason)
+        return applied
+
+    def apply_all(self, tree: str, patches: Iterable[Patch], *, onto: str) -> str:
+        """The tree after all ``patches``, in order."""
+        for patch in patches:
+            tree = self.apply(tree, patch, onto=onto).tree
+        return tree
+
+
+def below(
+    series: Series, entry: SeriesEntry, default_guards: frozenset[str]
+) -> tuple[SeriesEntry, ...]:
+    """The entries that ``entry`` stands on.
+
+    Those before it that are active under the default guards plus its own positive guards.
+    """
+    own = frozenset(guard.name for guard in entry.guards if guard.positive)
+    earlier = series.entries[: series.entries.index(entry)]
+    return tuple(other for other in earlier if other.active(default_guards | own))

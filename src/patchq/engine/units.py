@@ -1,0 +1,146 @@
+"""A patch taken apart: the smallest changes that upstream may have taken one by one.
+
+A unit is one hunk of a text file, or the whole change of a file where it has no hunks of its own
+to tell apart (added, deleted, renamed, binary, mode). Each unit is a change of tree entries on
+the patch's own base, so that git's three-way merge can be asked about it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from patchq.git.apply import Applied
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry, Objects
+from patchq.model.diff import FileChange, Hunk
+from patchq.model.patch import Patch
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One change: ``before`` and ``after`` are entries by the patch's own (old) paths.
+
+    ``hunks`` are the indexes of the hunks it stands for, (0,) for a change that has none.
+    """
+
+    file: str
+    hunks: tuple[int, ...]
+    before: Entries
+    after: Entries
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths it touches."""
+        return tuple(self.before)
+
+
+def split_units(patch: Patch, applied: Applied, objects: Objects) -> tuple[Unit, ...]:
+    """The units of ``patch`` as it was applied on its own base."""
+    names = [path for change in patch.files for path in change.paths]
+    units: list[Unit] = []
+    for change in patch.files:
+        alone = all(names.count(path) == 1 for path in change.paths)
+        hunks = _hunk_units(change, applied, objects) if alone else None
+        units.extend(hunks if hunks is not None else [_whole_unit(change, applied)])
+    return tuple(units)
+
+
+def _whole_unit(change: FileChange, applied: Applied) -> Unit:
+    paths = change.paths
+    return Unit(
+        file=paths[0],
+        hunks=tuple(hunk.index for hunk in change.hunks) or (0,),
+        before={path: applied.before.get(path) for path in paths},
+        after={path: applied.after.get(path) for path in paths},
+    )
+
+
+def _hunk_units(
+    change: FileChange, applied: Applied, objects: Objects
+) -> tuple[Unit, ...] | None:
+    """One unit a hunk, None where the hunks of the file cannot be told apart for certain."""
+    if len(change.hunks) < 2 or len(change.paths) != 1:
+        return None
+    (path,) = change.paths
+    before, after = applied.before.get(path), applied.after.get(path)
+    if before is None or after is None or before.mode != after.mode or not _is_text(before):
+        return None
+    lines = split_lines(objects.read(before.oid))
+    positions = locate(change.hunks, lines)
+    if positions is None:
+        return None
+    every = _splice(lines, list(zip(change.hunks, positions, strict=True)))
+    if every != objects.read(after.oid):
+        return None
+    return tuple(
+        Unit(
+            file=path,
+            hunks=(hunk.index,),
+            before={path: before},
+            after={path: Entry(before.mode, objects.write("blob", _splice(lines, [(hunk, at)])))},
+        )
+        for hunk, at in zip(change.hunks, positions, strict=True)
+    )
+
+
+def _is_text(entry: Entry) -> bool:
+    return entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
+
+
+def split_lines(content: bytes) -> list[bytes]:
+    """Lines with their endings; only LF ends a line, as for git."""
+    lines = [line + b"\n" for line in content.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def locate(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | None:
+    """The 0-based line where each hunk stands in ``lines``, in order; None if one does not.
+
+    Like git apply, the match nearest to the place the hunk names (moved by what earlier hunks
+    were off) counts.
+    """
+    positions: list[int] = []
+    floor = drift = 0
+    for hunk in hunks:
+        wanted = hunk.preimage
+        start = hunk.old_start - 1 if wanted else hunk.old_start
+        at = _nearest(wanted, lines, start + drift, floor)
+        if at is None:
+            return None
+        positions.append(at)
+        drift = at - start
+        floor = at + len(wanted)
+    return tuple(positions)
+
+
+def _nearest(
+    wanted: Sequence[bytes], lines: Sequence[bytes], around: int, floor: int
+) -> int | None:
+    last = len(lines) - len(wanted)
+    matches = (at for at in _outwards(around, floor, last) if _matches(wanted, lines, at))
+    return next(matches, None)
+
+
+def _outwards(around: int, first: int, last: int) -> Iterator[int]:
+    around = min(max(around, first), max(last, first))
+    for distance in range(max(last - around, around - first) + 1):
+        if first <= around + distance <= last:
+            yield around + distance
+        if distance and first <= around - distance <= last:
+            yield around - distance
+
+
+def _matches(wanted: Sequence[bytes], lines: Sequence[bytes], at: int) -> bool:
+    return all(lines[at + offset] == line for offset, line in enumerate(wanted))
+
+
+def _splice(lines: Sequence[bytes], changes: Sequence[tuple[Hunk, int]]) -> bytes:
+    result: list[bytes] = []
+    position = 0
+    for hunk, at in changes:
+        result.extend(lines[position:at])
+        result.extend(hunk.postimage)
+        position = at + len(hunk.preimage)
+    result.extend(lines[position:])
+    return b"".join(result)

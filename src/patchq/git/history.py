@@ -1,0 +1,124 @@
+"""Commits between two bases: which touch a path, in what order, and what they did to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from patchq.git.objects import decode_path, encode_path
+from patchq.git.process import Git
+
+_FORMAT = "%x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """What a commit did to one path: status letter (A, D, M, R, C, T), old and new path."""
+
+    status: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class CommitInfo:
+    """A commit, with the touches of the paths that were asked for."""
+
+    oid: str
+    parents: tuple[str, ...]
+    tree: str
+    date: str
+    subject: str
+    touches: tuple[Touch, ...] = ()
+
+
+class History:
+    """Reads history from one store."""
+
+    def __init__(self, git: Git):
+        self._git = git
+
+    def touching(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitInfo, ...]:
+        """Commits reachable from ``new`` and not from ``old`` that touch ``paths``, oldest first.
+
+        Names that a path had in between are followed: a commit that renames one of ``paths``
+        brings its other name into the search.
+        """
+        wanted = dict.fromkeys(paths)
+        while True:
+            found = self._log(old, new, wanted)
+            other = {
+                name
+                for commit in found
+                for touch in commit.touches
+                if touch.status == "R" and (touch.old in wanted or touch.new in wanted)
+                for name in (touch.old, touch.new)
+            }
+            if other <= wanted.keys():
+                return found
+            wanted.update(dict.fromkeys(sorted(other)))
+
+    def _log(self, old: str, new: str, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
+        # --full-diff shows both ends of a rename although only one of them is asked for;
+        # literal pathspecs, since a path may hold glob characters
+        output = self._git.run(
+            "--literal-pathspecs",
+            "log",
+            "--reverse",
+            "--topo-order",
+            "--no-merges",
+            "--full-diff",
+            "--raw",
+            "-z",
+            "-M",
+            "--no-abbrev",
+            "--no-ext-diff",
+            "--no-color",
+            f"--format={_FORMAT}",
+            new,
+            f"^{old}",
+            "--",
+            *paths,
+        ).stdout
+        chosen = {encode_path(path) for path in paths}
+        return tuple(_commits(output, chosen))
+
+    def contains(self, commit: str, descendant: str) -> bool:
+        """Whether ``commit`` is an ancestor of ``descendant`` (or the same)."""
+        result = self._git.run("merge-base", "--is-ancestor", commit, descendant, allow=(0, 1))
+        return result.status == 0
+
+    def subjects(self, old: str, new: str) -> tuple[CommitInfo, ...]:
+        """Every commit of ``new`` that is not in ``old``, oldest first, without touches."""
+        output = self._git.run(
+            "log", "--reverse", "--topo-order", "-z", f"--format={_FORMAT}", new, f"^{old}"
+        ).stdout
+        return tuple(_commits(output, set()))
+
+
+def _commits(output: bytes, chosen: set[bytes]) -> Iterator[CommitInfo]:
+    for record in output.split(b"\x01")[1:]:
+        oid, parents, tree, date, subject, *raw = record.split(b"\0")
+        yield CommitInfo(
+            oid=oid.decode(),
+            parents=tuple(parents.decode().split()),
+            tree=tree.decode(),
+            date=date.decode(),
+            subject=subject.decode(errors="replace"),
+            touches=tuple(_touches(raw, chosen)),
+        )
+
+
+def _touches(fields: Sequence[bytes], chosen: set[bytes]) -> Iterator[Touch]:
+    """Read ``--raw -z`` fields: ``:modes ids status``, then one path, or two for a rename."""
+    stream = iter(fields)
+    for field in stream:
+        match = re.search(rb"^\n*:\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*$", field)
+        if not match:
+            continue
+        status = match.group(1).decode()
+        old = next(stream)
+        new = next(stream) if status in "RC" else old
+        if old in chosen or new in chosen:
+            yield Touch(status, decode_path(old), decode_path(new))

@@ -1,0 +1,113 @@
+"""A repository that lends us its objects, read as files and never opened by git.
+
+It may be a clone, a linked worktree, or a bare directory without a ``config``; that it is shallow
+or partial is recognised here, before any work is done.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.errors import UpstreamError
+
+
+@dataclass(frozen=True)
+class Lender:
+    """The git directory of a repository on this machine."""
+
+    directory: Path
+
+    @property
+    def objects(self) -> Path:
+        """Its object store."""
+        return self.directory / "objects"
+
+    @property
+    def config(self) -> str:
+        """The text of its ``config``, empty where it has none."""
+        file = self.directory / "config"
+        return file.read_text(errors="replace") if file.is_file() else ""
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What this repository may lack, in words for the user; empty for a whole clone."""
+        limits = []
+        if (self.directory / "shallow").is_file():
+            limits.append(
+                f"{self.directory} is a shallow clone: history is cut off, evidence may be missing "
+                "(`git fetch --unshallow` there completes it)"
+            )
+        promised = any((self.objects / "pack").glob("*.promisor"))
+        if promised or re.search(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", self.config, re.I | re.M):
+            limits.append(
+                f"{self.directory} is a partial clone: an object that is missing there is an error"
+            )
+        return tuple(limits)
+
+    def ref(self, name: str) -> str | None:
+        """The object id that the ref of this full name (``refs/tags/v1``) holds, if any.
+
+        Raises :class:`UpstreamError` where the refs are kept in a form that only git can read.
+        """
+        if (self.directory / "reftable").is_dir():
+            raise UpstreamError(
+                f"{self.directory} keeps its refs as a reftable",
+                hint="Name commits by their id, or fetch from its URL (file://…) instead.",
+            )
+        loose = self.directory / name
+        if loose.is_file():
+            text = loose.read_text().strip()
+            return self.ref(text.removeprefix("ref: ")) if text.startswith("ref: ") else text
+        packed = self.directory / "packed-refs"
+        if packed.is_file():
+            match = re.search(
+                rf"^([0-9a-f]{{40}}) {re.escape(name)}$", packed.read_text(), re.MULTILINE
+            )
+            return match.group(1) if match else None
+        return None
+
+    def head(self) -> str | None:
+        """The full name of the branch that HEAD points to, None where HEAD is detached."""
+        text = (self.directory / "HEAD").read_text().strip()
+        return text.removeprefix("ref: ") if text.startswith("ref: ") else None
+
+
+def find_lender(path: Path) -> Lender:
+    """The repository at ``path``: a work tree, a git directory, or a bare repository.
+
+    Raises :class:`UpstreamError` where there is none, or where its object ids are not ours.
+    """
+    lender = Lender(_common_directory(_git_directory(path.expanduser().resolve())))
+    _require_sha1(lender)
+    return lender
+
+
+def _git_directory(path: Path) -> Path:
+    dot_git = path / ".git"
+    if dot_git.is_dir():
+        return dot_git
+    if dot_git.is_file():
+        text = dot_git.read_text().strip()
+        return (path / text.removeprefix("gitdir: ")).resolve()
+    if (path / "objects").is_dir() and (path / "HEAD").is_file():
+        return path
+    if (path / "commondir").is_file():
+        return path
+    raise UpstreamError(
+        f"{path} is not a git repository",
+        hint="Point --upstream (or PATCHQ_UPSTREAM) at a clone or a bare mirror of the upstream.",
+    )
+
+
+def _common_directory(directory: Path) -> Path:
+    """A linked worktree keeps its objects in the main repository (gitrepository-layout)."""
+    pointer = directory / "commondir"
+    return (directory / pointer.read_text().strip()).resolve() if pointer.is_file() else directory
+
+def _require_sha1(lender: Lender) -> None:
+    if re.search(r"^\s*objectformat\s*=\s*sha256", lender.config, re.I | re.M):
+        raise UpstreamError(
+            f"{lender.directory} uses SHA-256 object ids; patchq works on SHA-1 repositories"
+        )

@@ -1,0 +1,57 @@
+"""Patches as git writes them: the diff between two trees, and a commit as a mail."""
+
+from __future__ import annotations
+
+from patchq.git.objects import Objects
+from patchq.git.process import EMAIL, IDENTITY, Git
+
+# Everything of a diff's form that a user's configuration or a later git could change.
+_DIFF_FORM = (
+    "--full-index",
+    "--binary",
+    "-M",
+    "-l0",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+)
+_MAIL_FORM = ("--zero-commit", "--no-signature", "--no-stat", "-N", "--no-base", "--no-thread")
+
+
+class Mailer:
+    """Writes diffs and mails from the trees of one store."""
+
+    def __init__(self, git: Git, objects: Objects):
+        self._git = git
+        self._objects = objects
+
+    def diff(self, old: str, new: str, *, strip: int = 1) -> bytes:
+        """The diff from tree ``old`` to ``new``, to be applied with ``-p<strip>``."""
+        return self._git.run(
+            "diff-tree", "-r", "-p", *_DIFF_FORM, *_prefixes(strip), old, new
+        ).stdout
+
+    def mail(self, old: str, new: str, *, message: str, author: str, date: str) -> bytes:
+        """The change from tree ``old`` to ``new`` as ``git format-patch`` writes it.
+
+        ``author`` is ``Name <mail>``, ``date`` git's raw form (``seconds +zone``).
+        """
+        parent = self._commit(old, f"{IDENTITY} <{EMAIL}> 0 +0000", "base\n")
+        commit = self._commit(new, f"{author} {date}", message, parent)
+        return self._git.run(
+            "format-patch", "--stdout", *_MAIL_FORM, *_DIFF_FORM, *_prefixes(1), "-1", commit
+        ).stdout
+
+    def _commit(self, tree: str, author: str, message: str, *parents: str) -> str:
+        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {author}"]
+        text = "\n".join([*head, f"committer {IDENTITY} <{EMAIL}> 0 +0000", "", message])
+        return self._objects.write("commit", text.encode("utf-8", "surrogateescape"))
+
+
+def _prefixes(strip: int) -> tuple[str, str]:
+    return f"--src-prefix={'a/' * strip}", f"--dst-prefix={'b/' * strip}"

@@ -1,0 +1,127 @@
+"""Three-way merges of trees in the object database, by ``git merge-tree``.
+
+A merge is a question put to git: given this base, what is *theirs* on top of *ours*? Base and
+sides are trees of the touched paths only; synthetic commits carry them, because git before 2.40
+finds the base of a merge from history alone. Those commits are the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchq.git.objects import Objects, decode_path
+from patchq.git.process import EMAIL, IDENTITY, Git, GitFailed, Result
+
+
+@dataclass(frozen=True)
+class Question:
+    """A merge to be made: three trees."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One side of a conflicted path: 1 base, 2 ours, 3 theirs (as in git's index)."""
+
+    number: int
+    mode: str
+    oid: str
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The answer: the merged tree (with conflict markers inside where not clean)."""
+
+    tree: str
+    clean: bool = True
+    conflicts: tuple[tuple[str, Stage], ...] = ()
+
+    @property
+    def conflicted_paths(self) -> tuple[str, ...]:
+        """The paths that conflict, each once, in git's order."""
+        return tuple(dict.fromkeys(path for path, _ in self.conflicts))
+
+
+class Merger:
+    """Merges trees, each question once."""
+
+    def __init__(self, git: Git, objects: Objects):
+        self._git = git
+        self._objects = objects
+        self._known: dict[Question, Merged] = {}
+
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """One merge; see :meth:`merge_all`."""
+        return self.merge_all([Question(base, ours, theirs)])[0]
+
+    def merge_all(self, questions: Sequence[Question]) -> list[Merged]:
+        """Answer every question, in order, with at most one git process.
+
+        Raises :class:`GitFailed` where git could not merge at all (a missing object, say).
+        """
+        unknown = [q for q in dict.fromkeys(questions) if q not in self._known]
+        hard = []
+        for question in unknown:
+            tree = _trivial(question)
+            if tree is None:
+                hard.append(question)
+            else:
+                self._known[question] = Merged(tree)
+        if hard:
+            self._known.update(zip(hard, self._ask_git(hard), strict=True))
+        return [self._known[question] for question in questions]
+
+    def _ask_git(self, questions: Sequence[Question]) -> list[Merged]:
+        lines = []
+        for question in questions:
+            base = self._commit(question.base)
+            ours = self._commit(question.ours, base)
+            theirs = self._commit(question.theirs, base)
+            lines.append(f"{ours} {theirs}\n")
+        result = self._git.run(
+            "merge-tree",
+            "--write-tree",
+            "--stdin",
+            "--no-messages",
+            "--allow-unrelated-histories",
+            stdin="".join(lines).encode(),
+        )
+        answers = _parse(result.stdout)
+        if len(answers) != len(questions):
+            raise GitFailed("merge-tree", Result(result.status, b"", result.stderr))
+        return answers
+
+    def _commit(self, tree: str, *parents: str) -> str:
+        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        who = f"{IDENTITY} <{EMAIL}> 0 +0000"
+        text = "\n".join([*head, f"author {who}", f"committer {who}", "", "merge\n"])
+        return self._objects.write("commit", text.encode())
+
+
+def _trivial(question: Question) -> str | None:
+    if question.base == question.ours or question.ours == question.theirs:
+        return question.theirs
+    if question.base == question.theirs:
+        return question.ours
+    return None
+
+
+def _parse(raw: bytes) -> list[Merged]:
+    """Read ``git merge-tree --stdin`` output: status, tree, conflicted paths, an empty field."""
+    answers = []
+    fields = iter(raw.split(b"\0")[:-1])
+    for status in fields:
+        tree = next(fields).decode()
+        conflicts = []
+        for field in fields:
+            if not field:
+                break
+            info, _, path = field.partition(b"\t")
+            mode, oid, stage = info.decode().split(" ")
+            conflicts.append((decode_path(path), Stage(int(stage), mode, oid)))
+        answers.append(Merged(tree, status == b"1", tuple(conflicts)))
+    return answers

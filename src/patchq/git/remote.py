@@ -1,0 +1,78 @@
+"""Ask a remote repository: the only place that looks at the user's git settings.
+
+Credentials, proxies and ``insteadOf`` are the user's, so their configuration and their ``GIT_*``
+variables are given back to git here, except those that would point it at another repository.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from patchq.errors import UpstreamError
+from patchq.git.process import user_environment
+
+# `git rev-parse --local-env-vars`: these tie git to one repository
+_LOCAL = frozenset(
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT "
+    "GIT_OBJECT_DIRECTORY GIT_DIR GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE "
+    "GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE GIT_PREFIX GIT_SHALLOW_FILE "
+    "GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX GIT_NAMESPACE GIT_QUARANTINE_PATH".split()
+)
+
+
+class Remote:
+    """A remote upstream, by URL; ``terminal`` lets git ask for passwords and show progress."""
+
+    def __init__(self, url: str, store: Path, *, terminal: bool):
+        self._url = url
+        self._store = store
+        self._terminal = terminal
+
+    def refs(self, *patterns: str) -> dict[str, str]:
+        """Full ref names and ids that match ``patterns``; annotated tags also as ``name^{}``."""
+        output = self._run("ls-remote", self._url, *patterns, capture=True)
+        rows = (line.split("\t", 1) for line in output.decode(errors="replace").splitlines())
+        return {name: oid for oid, name in rows}
+
+    def fetch(self, refspecs: Sequence[str]) -> None:
+        """Bring refs and their history into the store."""
+        progress = "--progress" if self._terminal else "--quiet"
+        self._run(
+            "fetch",
+            progress,
+            "--no-tags",
+            "--no-auto-maintenance",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            self._url,
+            *refspecs,
+            capture=False,
+        )
+
+    def _run(self, *args: str, capture: bool) -> bytes:
+        user = user_environment()
+        environment = {
+            **os.environ,
+            **{name: value for name, value in user.items() if name not in _LOCAL},
+            "GIT_DIR": str(self._store),
+        }
+        environment.setdefault("GIT_TERMINAL_PROMPT", "1" if self._terminal else "0")
+        result = subprocess.run(
+            ["git", *args],
+            env=environment,
+            stdin=None if self._terminal else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if capture else None,
+            stderr=None if self._terminal and not capture else subprocess.PIPE,
+            check=False,
+        )
+        if result.returncode:
+            words = (result.stderr or b"").decode(errors="replace").strip().splitlines()
+            reason = words[-1] if words else f"git {args[0]}: exit status {result.returncode}"
+            raise UpstreamError(
+                f"{self._url}: {reason}",
+                hint="Check the URL and the network, or lend a clone with --upstream PATH.",
+            )
+        return result.stdout or b""

@@ -1,0 +1,118 @@
+"""Where the files of an old tree went in a new one.
+
+git's own rename detection over the whole pair of trees is what counts (a pair is judged among
+all candidates, not only those a patch happens to touch), asked for once a pair and kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.git.objects import Objects, decode_path
+from patchq.git.process import Git, require_version
+
+
+@dataclass(frozen=True)
+class DirectorySplit:
+    """A directory that is gone and whose files went to several places, none to most of them."""
+
+    directory: str
+    targets: tuple[str, ...]
+
+
+class RenameMap:
+    """The moves between two trees. Nothing is computed until a path is missing."""
+
+    def __init__(self, git: Git, objects: Objects, old: str, new: str, cache: Path):
+        self._git = git
+        self._objects = objects
+        self._old = old
+        self._new = new
+        version = ".".join(map(str, require_version()))
+        self._cache = cache / f"{old}-{new}-git{version}.json"
+        self._renames: Mapping[str, str] | None = None
+
+    @property
+    def renames(self) -> Mapping[str, str]:
+        """Old path to new path, for every file that moved."""
+        if self._renames is None:
+            self._renames = self._load()
+        return self._renames
+
+    def file(self, path: str) -> str | None:
+        """Where the file at ``path`` of the old tree is in the new one, None where it is gone."""
+        if self._objects.file(self._new, path) is not None:
+            return path
+        return self.renames.get(path)
+
+    def added(self, path: str) -> str | DirectorySplit:
+        """Where a file that is in neither tree belongs, should its directory have moved.
+
+        git's rule for directory renames: a directory counts as moved when none of it is left, and
+        it moved to where most of its files went (git-merge, merge.directoryRenames).
+        """
+        directory, _, name = path.rpartition("/")
+        while directory:
+            if self._objects.entry(self._new, directory) is not None:
+                return path
+            if self._objects.entry(self._old, directory) is not None:
+                return self._through_directory(directory, path)
+            directory, _, _ = directory.rpartition("/")
+        return path
+
+    def _through_directory(self, directory: str, path: str) -> str | DirectorySplit:
+        targets = Counter(
+            target
+            for old, new in self.renames.items()
+            if (target := _moved_directory(directory, old, new)) is not None
+        )
+        if not targets:
+            return path
+        ranked = targets.most_common(2)
+        if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+            return DirectorySplit(directory, tuple(sorted(targets)))
+        return ranked[0][0] + path[len(directory) :]
+
+    def _load(self) -> Mapping[str, str]:
+        if self._cache.is_file():
+            try:
+                known: dict[str, str] = json.loads(self._cache.read_text())
+                return known
+            except ValueError:
+                pass  # cut off while it was written: ask again
+        renames = self._ask_git()
+        self._cache.parent.mkdir(parents=True, exist_ok=True)
+        self._cache.write_text(json.dumps(renames, indent=0))
+        return renames
+
+    def _ask_git(self) -> dict[str, str]:
+        output = self._git.run(
+            "diff-tree",
+            "-r",
+            "-z",
+            "-M",
+            "-l0",
+            "--diff-filter=R",
+            "--name-status",
+            "--no-ext-diff",
+            self._old,
+            self._new,
+        ).stdout
+        fields = output.split(b"\0")[:-1]
+        return {
+            decode_path(old): decode_path(new)
+            for old, new in zip(fields[1::3], fields[2::3], strict=True)
+        }
+
+
+def _moved_directory(directory: str, old: str, new: str) -> str | None:
+    """The directory ``directory`` moved to, going by one of its files; None: it tells nothing."""
+    prefix = f"{directory}/"
+    if not old.startswith(prefix):
+        return None
+    rest = old[len(prefix) :]
+    return new[: -len(rest) - 1] if new.endswith(f"/{rest}") else new.rpartition("/")[0]

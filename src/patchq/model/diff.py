@@ -1,0 +1,556 @@
+"""Look inside a unified diff: which files, which hunks, which lines.
+
+Nothing here rewrites or applies a diff; git does that. Two steps: :func:`layout` finds where
+sections and hunks lie, by counting, and never fails; :func:`scan` says what they mean, and raises
+on what git would refuse or, worse, silently leave out.
+
+The rules are those of ``git apply`` (its ``apply.c``, and git-diff(1), "Generating patch text with
+-p"); empty context lines without their space are GNU diff's and patch's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from itertools import accumulate
+
+from patchq.errors import InputError, Where
+
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_FIELD = re.compile(
+    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to"
+    rb"|similarity index|dissimilarity index|index|---|\+\+\+) ([^\r\n]*)"
+)
+_BINARY = re.compile(rb"Binary files (.+) and (.+) differ\r?\n?$")
+_BINARY_DATA = re.compile(rb"GIT binary patch\r?\n?$")
+_COMBINED = re.compile(rb"diff --(cc|combined) ")
+_DECORATION = re.compile(rb"={10,}|RCS file: |retrieving revision |diff -")
+_INDEX = re.compile(r"([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?$")
+_STAMP = re.compile(
+    r"(?:\t.*|\s+(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d).*)$", re.DOTALL
+)  # a tab, or what old diffs put there
+_EPOCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.0+)? ([-+]\d\d):?(\d\d)")
+_ESCAPE = re.compile(rb"\\([abtnvfr\"\\]|[0-3][0-7]{2})")
+_ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
+_SIGNATURE = (b"--", b"---")
+_DEV_NULL = "/dev/null"
+
+_SIDES = {
+    b" ": (1, 1),
+    b"\n": (1, 1),
+    b"\r": (1, 1),
+    b"-": (1, 0),
+    b"+": (0, 1),
+    b"\\": (0, 0),
+}
+"""How much a line of a hunk counts on the old and on the new side, by its first byte."""
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One hunk; ``lines`` carry their marker and their line ending.
+
+    A line that ``\\ No newline at end of file`` follows has no ending. ``index`` counts from 1
+    within the file; ``line`` is the line of the ``@@``, from 1, in the bytes given to scan.
+    """
+
+    index: int
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[bytes, ...]
+    line: int
+
+    @property
+    def preimage(self) -> tuple[bytes, ...]:
+        """The lines it stands on: context and removed."""
+        return tuple(line[1:] for line in self.lines if line[:1] != b"+")
+
+    @property
+    def postimage(self) -> tuple[bytes, ...]:
+        """The lines it leaves: context and added."""
+        return tuple(line[1:] for line in self.lines if line[:1] != b"-")
+
+    @property
+    def removed(self) -> tuple[bytes, ...]:
+        """The lines it takes away."""
+        return tuple(line[1:] for line in self.lines if line[:1] == b"-")
+
+    @property
+    def added(self) -> tuple[bytes, ...]:
+        """The lines it brings."""
+        return tuple(line[1:] for line in self.lines if line[:1] == b"+")
+
+
+class ChangeKind(Enum):
+    """What a section does to its file."""
+
+    MODIFY = "modify"
+    ADD = "add"
+    DELETE = "delete"
+    RENAME = "rename"
+    COPY = "copy"
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file's section: ``diff[start:end]``, sections following each other without a gap.
+
+    ``old`` is None for an added file, ``new`` for a deleted one; modes and blob ids stand where
+    the diff gives them, ids as written (perhaps abbreviated).
+    """
+
+    old: str | None
+    new: str | None
+    kind: ChangeKind
+    old_mode: str | None
+    new_mode: str | None
+    old_blob: str | None
+    new_blob: str | None
+    binary: bool
+    hunks: tuple[Hunk, ...]
+    start: int
+    end: int
+    line: int
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths it touches, old before new, each once."""
+        return tuple(dict.fromkeys(path for path in (self.old, self.new) if path is not None))
+
+
+@dataclass(frozen=True)
+class HunkSpan:
+    """The lines of a hunk, header included: what ``@@`` says, and what stands there.
+
+    Where the two differ, ``stop`` is after the last line that can be the hunk's.
+    """
+
+    start: int
+    stop: int
+    old_start: int
+    new_start: int
+    says: tuple[int, int]
+    found: tuple[int, int]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the header's counts are true."""
+        return self.says == self.found
+
+
+@dataclass(frozen=True)
+class Section:
+    """The lines of one file's section: its header from ``start`` to ``body``, then its hunks.
+
+    What stands between the last hunk and the next section (a mail signature, blank lines) starts
+    at ``tail``.
+    """
+
+    start: int
+    body: int
+    hunks: tuple[HunkSpan, ...]
+    tail: int
+
+
+def split_lines(raw: bytes) -> list[bytes]:
+    """The lines of ``raw`` with their endings; only a newline ends a line."""
+    lines = [line + b"\n" for line in raw.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def find_diff(raw: bytes) -> int:
+    """The offset of the first file section in ``raw``, or its length where there is none.
+
+    A line counts only together with those that must follow it, so that prose may speak of diffs.
+    """
+    lines = split_lines(raw)
+    for index in range(len(lines)):
+        if _starts_section(lines, index):
+            return sum(map(len, lines[:index]))
+    return len(raw)
+
+
+def layout(lines: Sequence[bytes]) -> tuple[Section, ...]:
+    """Where the sections and hunks of a diff lie, in lines from 0; never fails."""
+    sections: list[Section] = []
+    index = 0
+    while index < len(lines):
+        if not (_starts_section(lines, index) or _BINARY.match(lines[index])):
+            index += 1
+            continue
+        start, body = index, _header_end(lines, index)
+        hunks: list[HunkSpan] = []
+        index = body
+        while index < len(lines) and (header := _HUNK.match(lines[index])):
+            hunks.append(_measure(lines, index, header))
+            index = hunks[-1].stop
+        sections.append(Section(start, body, tuple(hunks), index))
+    return tuple(sections)
+
+
+def scan(diff: bytes, *, strip: int = 1, where: Where | None = None) -> tuple[FileChange, ...]:
+    """What ``diff`` does, file by file.
+
+    ``strip`` is the ``-p`` of git and patch. ``where.line`` is the number of lines that stand
+    before the diff in its file, so that errors name lines of the file.
+
+    Raises :class:`InputError` on hunks whose counts are wrong, hunks without a file, combined
+    diffs, paths that ``strip`` leaves nothing of, and paths that leave the tree.
+    """
+    lines = split_lines(diff)
+    offsets = [0, *accumulate(map(len, lines))]
+    sections = layout(lines)
+    if not sections:
+        return ()
+    starts = [0, *(section.start for section in sections[1:]), len(lines)]
+    changes = []
+    for number, section in enumerate(sections):
+        first, end = starts[number], starts[number + 1]
+        reader = _Reader(lines, section, end, strip, where)
+        changes.append(reader.change(offsets[first], offsets[end]))
+    return tuple(changes)
+
+
+def _is_pair(lines: Sequence[bytes], index: int) -> bool:
+    """Whether ``---``, ``+++`` and ``@@`` follow each other here."""
+    window = lines[index : index + 3]
+    return len(window) == 3 and all(
+        line.startswith(mark)
+        for line, mark in zip(window, (b"--- ", b"+++ ", b"@@ -"), strict=True)
+    )
+
+
+def _starts_section(lines: Sequence[bytes], index: int) -> bool:
+    line = lines[index]
+    if line.startswith(b"--- "):
+        return _is_pair(lines, index)
+    if not line.startswith((b"diff -", b"Index: ")) or index + 1 >= len(lines):
+        return False
+    follower = lines[index + 1]
+    if line.startswith(b"diff --git "):
+        header = _FIELD.match(follower) or _BINARY.match(follower) or _BINARY_DATA.match(follower)
+        return header is not None
+    if _COMBINED.match(line):
+        return _FIELD.match(follower) is not None
+    if line.startswith(b"Index: ") and follower.startswith(b"=========="):
+        return True
+    return _is_pair(lines, index + 1) or _BINARY.match(follower) is not None
+
+
+def _header_end(lines: Sequence[bytes], start: int) -> int:
+    """The first line from ``start`` on that is not of the section's header."""
+    git = lines[start].startswith(b"diff --")
+    index = start
+    while index < len(lines):
+        line = lines[index]
+        if line.startswith(b"+++ ") or _BINARY.match(line) or _BINARY_DATA.match(line):
+            return index + 1
+        decoration = not git and _DECORATION.match(line) and not line.startswith(b"diff --git ")
+        if index > start and not (decoration or _FIELD.match(line)):
+            return index
+        index += 1
+    return index
+
+
+def _is_hunk_line(line: bytes) -> bool:
+    return line[:1] in _SIDES and (line[:1] != b"\r" or line == b"\r\n")
+
+
+def _is_signature(lines: Sequence[bytes], index: int) -> bool:
+    """A mail's ``-- ``, or a bare ``---``: not a removed line, for no hunk goes on after it."""
+    follower = lines[index + 1 : index + 2]
+    ends = not follower or not _is_hunk_line(follower[0]) or not follower[0].strip()
+    return lines[index].rstrip() in _SIGNATURE and ends
+
+
+def _count(lines: Sequence[bytes]) -> tuple[int, int]:
+    sides = [_SIDES[line[:1]] for line in lines]
+    return sum(old for old, _ in sides), sum(new for _, new in sides)
+
+
+def _measure(lines: Sequence[bytes], start: int, header: re.Match[bytes]) -> HunkSpan:
+    """Find a hunk's end by its counts; where they are wrong, by what its lines look like."""
+    old_start, old_count, new_start, new_count = (
+        1 if part is None else int(part) for part in header.groups()
+    )
+    old, new, stop, context = 0, 0, start + 1, False
+    while stop < len(lines) and _is_hunk_line(lines[stop]):
+        if old >= old_count and new >= new_count and lines[stop][:1] != b"\\":
+            break
+        # between two hunks with context there is context: this is the next file's header
+        if context and _is_pair(lines, stop):
+            break
+        plus_old, plus_new = _SIDES[lines[stop][:1]]
+        context = context or plus_old == plus_new == 1
+        old, new, stop = old + plus_old, new + plus_new, stop + 1
+    says = (old_count, new_count)
+    if (old, new) != says or _goes_on(lines, stop):
+        stop = _run_end(lines, start + 1)
+        old, new = _count(lines[start + 1 : stop])
+    return HunkSpan(start, stop, old_start, new_start, says, (old, new))
+
+
+def _goes_on(lines: Sequence[bytes], index: int) -> bool:
+    """Whether a line that only a hunk can have follows a hunk that is full."""
+    if index >= len(lines) or lines[index][:1] not in (b" ", b"+", b"-"):
+        return False
+    blank = not lines[index].strip()
+    return not (blank or _is_signature(lines, index) or _is_pair(lines, index))
+
+
+def _run_end(lines: Sequence[bytes], start: int) -> int:
+    stop = start
+    while (
+        stop < len(lines)
+        and _is_hunk_line(lines[stop])
+        and not _is_signature(lines, stop)
+        and not _is_pair(lines, stop)
+    ):
+        stop += 1
+    while stop > start and lines[stop - 1] in (b"\n", b"\r\n"):
+        stop -= 1
+    return stop
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads one section."""
+
+    lines: Sequence[bytes]
+    section: Section
+    end: int
+    strip: int
+    where: Where | None
+
+    def change(self, start: int, end: int) -> FileChange:
+        """The section's meaning; ``start`` and ``end`` are its offsets."""
+        section = self.section
+        header = self.lines[section.start : section.body]
+        if _COMBINED.match(header[0]):
+            raise self._error(
+                section.start,
+                "a combined diff of a merge cannot be applied",
+                "Take the merge's change against its first parent: git diff MERGE^1 MERGE.",
+            )
+        fields = {
+            match[1].decode(): _text(match[2]) for line in header if (match := _FIELD.match(line))
+        }
+        binary = any(_BINARY.match(line) or _BINARY_DATA.match(line) for line in header)
+        hunks = tuple(self._hunk(number, span) for number, span in enumerate(section.hunks, 1))
+        self._check_tail()
+        if header[0].startswith(b"diff --git "):
+            old, new, kind = self._git_paths(fields)
+        else:
+            old, new, kind = self._plain_paths(fields, hunks)
+        for path in (old, new):
+            self._check_path(path)
+        index = _INDEX.match(fields.get("index", ""))
+        old_blob, new_blob, mode = index.groups() if index else (None, None, None)
+        old_mode = fields.get("old mode", fields.get("deleted file mode", mode))
+        new_mode = fields.get("new mode", fields.get("new file mode", mode))
+        if kind is ChangeKind.MODIFY and not hunks and not binary and old_mode == new_mode:
+            raise self._error(section.start, "nothing follows this file's header: cut short?")
+        return FileChange(
+            old=old,
+            new=new,
+            kind=kind,
+            old_mode=old_mode,
+            new_mode=new_mode,
+            old_blob=_blob(old_blob),
+            new_blob=_blob(new_blob),
+            binary=binary,
+            hunks=hunks,
+            start=start,
+            end=end,
+            line=section.start + 1,
+        )
+
+    def _error(self, index: int, message: str, hint: str | None = None) -> InputError:
+        where = self.where and Where(self.where.file, (self.where.line or 0) + index + 1)
+        return InputError(message, where=where, hint=hint)
+
+    def _hunk(self, number: int, span: HunkSpan) -> Hunk:
+        if not span.complete:
+            raise self._error(
+                span.start,
+                "corrupt hunk: @@ says {} old and {} new lines, found {} and {}".format(
+                    *span.says, *span.found
+                ),
+                "Restore the lines an editor took, or correct the counts (recountdiff does).",
+            )
+        old_count, new_count = span.says
+        return Hunk(
+            index=number,
+            old_start=span.old_start,
+            old_count=old_count,
+            new_start=span.new_start,
+            new_count=new_count,
+            lines=_content(self.lines[span.start : span.stop]),
+            line=span.start + 1,
+        )
+
+    def _check_tail(self) -> None:
+        """No hunk may stand apart: git refuses it, or takes it for prose."""
+        for index in range(self.section.tail, self.end):
+            if _HUNK.match(self.lines[index]):
+                raise self._error(
+                    index,
+                    "this hunk does not follow another hunk or a file's header",
+                    "Take out the lines before it that do not belong to the diff.",
+                )
+            if self.lines[index].startswith(b"@@ -"):
+                raise self._error(index, "malformed hunk header, not @@ -LINE,COUNT +LINE,COUNT @@")
+
+    def _strip(self, path: str, components: int) -> str:
+        parts = re.sub("/{2,}", "/", path).split("/", components)
+        if len(parts) <= components or not parts[-1]:
+            raise self._error(
+                self.section.start,
+                f"path {path!r} has no {components} leading directories to strip",
+                "Say -p0 after the patch's name in the series if its paths have no a/ and b/.",
+            )
+        return parts[-1]
+
+    def _side(self, field: str) -> str | None:
+        """The path of a ``---`` or ``+++`` line; None for /dev/null."""
+        name = _unquote(field) if field.startswith('"') else _STAMP.sub("", field)
+        return None if name == _DEV_NULL else self._strip(name, self.strip)
+
+    def _git_paths(self, fields: dict[str, str]) -> tuple[str | None, str | None, ChangeKind]:
+        for verb, kind in (("rename", ChangeKind.RENAME), ("copy", ChangeKind.COPY)):
+            if f"{verb} from" in fields and f"{verb} to" in fields:
+                ends = (_unquote(fields[f"{verb} {end}"]) for end in ("from", "to"))
+                # these lines have no a/ and b/, so one component less is stripped
+                old, new = (self._strip(path, max(self.strip - 1, 0)) for path in ends)
+                return old, new, kind
+        if "---" in fields and "+++" in fields:
+            sides = self._side(fields["---"]), self._side(fields["+++"])
+            path = sides[1] or sides[0]
+            absent = sides[0] is None, sides[1] is None
+        else:
+            path, absent = self._named_path(), (False, False)
+        if "new file mode" in fields or absent[0]:
+            return None, path, ChangeKind.ADD
+        if "deleted file mode" in fields or absent[1]:
+            return path, None, ChangeKind.DELETE
+        return path, path, ChangeKind.MODIFY
+
+    def _named_path(self) -> str:
+        """The one path that both halves of a ``diff --git`` line name."""
+        line = _text(self.lines[self.section.start]).rstrip("\r\n")
+        names = line.removeprefix("diff --git ")
+        for left, right in _halves(names):
+            try:
+                old, new = self._strip(left, self.strip), self._strip(right, self.strip)
+            except InputError:
+                continue
+            if old == new:
+                return old
+        raise self._error(
+            self.section.start,
+            f"no path can be told from {line!r} with {self.strip} directories stripped",
+            "Say -p0 after the patch's name in the series if its paths have no a/ and b/.",
+        )
+
+    def _plain_paths(
+        self, fields: dict[str, str], hunks: tuple[Hunk, ...]
+    ) -> tuple[str | None, str | None, ChangeKind]:
+        """Paths as git takes them where nothing but ``---`` and ``+++`` tells them.
+
+        Such a diff never renames: the new name counts, unless it is the old one with an ending.
+        """
+        if "---" not in fields or "+++" not in fields:
+            header = self.lines[self.section.start : self.section.body]
+            match = next((found for line in header if (found := _BINARY.match(line))), None)
+            if match is None:
+                raise self._error(self.section.start, "this section holds no change")
+            fields = {"---": _text(match[1]), "+++": _text(match[2])}
+        old, new = self._side(fields["---"]), self._side(fields["+++"])
+        if old is None or _is_epoch(fields["---"]):
+            return None, new, ChangeKind.ADD
+        if new is None or _is_epoch(fields["+++"]):
+            return old, None, ChangeKind.DELETE
+        path = old if new.startswith(old) else new
+        if len(hunks) == 1 and (hunks[0].old_start, hunks[0].old_count) == (0, 0):
+            return None, path, ChangeKind.ADD
+        return path, path, ChangeKind.MODIFY
+
+    def _check_path(self, path: str | None) -> None:
+        parts = path.split("/") if path is not None else []
+        if path is not None and (
+            "\0" in path or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
+        ):
+            raise self._error(
+                self.section.start,
+                f"path {path!r} is not one inside the tree",
+                "A patch may touch neither .git nor anything outside the tree.",
+            )
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _blob(written: str | None) -> str | None:
+    return written if written and written.strip("0") else None
+
+
+def _is_epoch(field: str) -> bool:
+    """Whether the time after a file's name is the epoch: how ``diff -N`` says "not there"."""
+    match = _EPOCH.search(field)
+    if match is None:
+        return False
+    moment = datetime.strptime(
+        f"{match[1]} {match[2]}{match[3]}", "%Y-%m-%d %H:%M:%S %z"
+    ).astimezone(UTC)
+    return moment == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _unquote(name: str) -> str:
+    """A name as git and GNU diff C-quote it where it holds unusual bytes."""
+    if not (name.startswith('"') and '"' in name[1:]):
+        return name
+    inner = name[1 : name.rindex('"')].encode("utf-8", "surrogateescape")
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        code = match[1]
+        return bytes([_ESCAPED[code[0]] if len(code) == 1 else int(code, 8)])
+
+    return _text(_ESCAPE.sub(byte, inner))
+
+
+def _halves(names: str) -> list[tuple[str, str]]:
+    """The ways to read ``a/x b/x``, where a space may also be part of a name."""
+    quoted = re.match(r'("(?:[^"\\]|\\.)*") (.+)$', names) or re.match(r'(.+?) (".*")$', names)
+    if quoted:
+        return [(_unquote(quoted[1]), _unquote(quoted[2]))]
+    spaces = (index for index, char in enumerate(names) if char == " ")
+    return [(names[:index], names[index + 1 :]) for index in spaces]
+
+
+def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:
+    """The lines of a hunk, read by unidiff.
+
+    Latin-1 maps each byte to one character and back, so nothing is lost on the way.
+    """
+    from unidiff.patch import PatchSet  # heavy; only where a hunk is looked into
+
+    text = [line.decode("latin-1") for line in lines]
+    if not text[-1].endswith("\n"):
+        text[-1] += "\n"
+    # the wording after the backslash depends on the locale of whoever made the diff
+    text = ["\\ No newline at end of file\n" if line[0] == "\\" else line for line in text]
+    [[hunk]] = PatchSet(["--- a\n", "+++ b\n", *text])
+    content: list[bytes] = []
+    for line in hunk:
+        if line.line_type == "\\":
+            content[-1] = content[-1].removesuffix(b"\n")
+        else:
+            content.append((line.line_type + line.value).encode("latin-1"))
+    return tuple(content)

@@ -1,0 +1,221 @@
+"""``upstream.lock``: which upstream, and which bases of it in which order, pinned."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from patchq.errors import InputError, UpstreamError, Where
+from patchq.model.yamlfile import Entry, dump, parse
+
+VERSION = 1
+COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_OBJECT = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The file that a base was imported from, and what of upstream it covers (globs)."""
+
+    source: str
+    file: str
+    sha256: str
+    prefix: str = ""
+    covers: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Base:
+    """A pinned state of upstream: a tag, or any commit that was given a name."""
+
+    name: str
+    commit: str
+    tree: str
+    date: str
+    archive: Archive | None = None
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The bases of one upstream; their order here is their order everywhere."""
+
+    upstream: str
+    bases: tuple[Base, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all bases, in order."""
+        return tuple(base.name for base in self.bases)
+
+    def position(self, name: str) -> int:
+        """The index of base ``name``; raises :class:`InputError` where there is none."""
+        if name in self.names:
+            return self.names.index(name)
+        near = difflib.get_close_matches(name, self.names)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(
+            f"{name} is not a base in upstream.lock",
+            hint=f"{meant}`patchq lock {name}` adds a base.",
+        )
+
+    def base(self, name: str) -> Base:
+        """The base ``name``; raises :class:`InputError` where there is none."""
+        return self.bases[self.position(name)]
+
+    def previous(self, name: str) -> tuple[Base, ...]:
+        """The bases strictly before ``name``, in order."""
+        return self.bases[: self.position(name)]
+
+    def following(self, name: str) -> tuple[Base, ...]:
+        """The bases strictly after ``name``, in order."""
+        return self.bases[self.position(name) + 1 :]
+
+    def with_base(self, base: Base, *, after: str | None = None) -> Lock:
+        """This lock with ``base`` added behind ``after``, or at the end.
+
+        A base that is there already is left as it is. Raises :class:`UpstreamError` where its pins
+        differ (a tag that moved, another archive), and names both values.
+        """
+        if base.name in self.names:
+            _compare(self.base(base.name), base)
+            return self
+        place = len(self.bases) if after is None else self.position(after) + 1
+        return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place:]))
+
+
+def _pins(base: Base) -> dict[str, str]:
+    pins = {"commit": base.commit, "tree": base.tree}
+    if base.archive is not None:
+        pins["archive sha256"] = base.archive.sha256
+        pins["archive prefix"] = base.archive.prefix
+        pins["archive covers"] = " ".join(base.archive.covers)
+        pins["archive excludes"] = " ".join(base.archive.excludes)
+    return pins
+
+
+def _compare(locked: Base, found: Base) -> None:
+    ours, theirs = _pins(locked), _pins(found)
+    for pin in {**ours, **theirs}:
+        if ours.get(pin) != theirs.get(pin):
+            raise UpstreamError(
+                f"{locked.name} changed upstream: {pin} is {theirs.get(pin) or 'none'}, "
+                f"upstream.lock has {ours.get(pin) or 'none'}",
+                hint="Nothing was overwritten. If the change is meant, remove the base from "
+                "upstream.lock and lock it again.",
+            )
+
+
+def read_lock(raw: bytes, where: Where) -> Lock:
+    """The lock in ``raw``; raises :class:`InputError` with the line for anything malformed."""
+    document = parse(raw, where)
+    if document is None:
+        raise InputError("the file is empty", where=where, hint="`patchq init` makes a workspace.")
+    document.check_version(VERSION)
+    fields = document.fields("version", "upstream", optional=("bases",))
+    bases: dict[str, Base] = {}
+    for entry in fields["bases"].sequence() if "bases" in fields else ():
+        base = _read_base(entry)
+        if base.name in bases:
+            entry.fail(f"base {base.name} is given twice")
+        bases[base.name] = base
+    return Lock(_checked(fields["upstream"], _is_location, "a URL or path"), tuple(bases.values()))
+
+
+def _read_base(entry: Entry) -> Base:
+    fields = entry.fields("name", "commit", "tree", "date", optional=("archive",))
+    return Base(
+        name=_checked(
+            fields["name"], _NAME.fullmatch, "letters, digits and . _ + -, usable as a directory"
+        ),
+        commit=_checked(fields["commit"], _OBJECT.fullmatch, "40 lower-case hex digits"),
+        tree=_checked(fields["tree"], _OBJECT.fullmatch, "40 lower-case hex digits"),
+        date=_checked(fields["date"], _is_date, "an ISO 8601 date and time with zone"),
+        archive=_read_archive(fields["archive"]) if "archive" in fields else None,
+    )
+
+
+def _read_archive(entry: Entry) -> Archive:
+    fields = entry.fields("source", "file", "sha256", optional=("prefix", "covers", "excludes"))
+    return Archive(
+        source=_checked(fields["source"], bool, "a path, a URL or pypi:NAME==VERSION"),
+        file=_checked(fields["file"], _is_file_name, "a file name without directories"),
+        sha256=_checked(fields["sha256"], _SHA256.fullmatch, "64 lower-case hex digits"),
+        prefix=_checked(fields["prefix"], _is_inside, "a path inside the tree")
+        if "prefix" in fields
+        else "",
+        covers=fields["covers"].texts() if "covers" in fields else (),
+        excludes=fields["excludes"].texts() if "excludes" in fields else (),
+    )
+
+
+def _checked(entry: Entry, accepts: Callable[[str], object], wanted: str) -> str:
+    value = entry.text()
+    if not accepts(value):
+        entry.fail(f"expected {wanted}, found {value!r}")
+    return value
+
+
+def _is_location(value: str) -> bool:
+    return bool(value.strip()) and not value.startswith("-")  # git must not take it for an option
+
+
+def _is_file_name(value: str) -> bool:
+    return value not in ("", ".", "..") and "/" not in value
+
+
+def _is_inside(value: str) -> bool:
+    path = PurePosixPath(value)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def leading_comment(raw: bytes) -> str:
+    """The ``#`` and blank lines that a lock file begins with, for :func:`render_lock`."""
+    kept = []
+    for line in raw.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n"):
+        if line.strip() and not line.startswith("#"):
+            break
+        kept.append(line)
+    return "".join(f"{line}\n" for line in kept)
+
+
+def render_lock(lock: Lock, *, comment: str = COMMENT) -> bytes:
+    """``lock`` as a file under ``comment``; reading it gives ``lock`` again."""
+    document = {
+        "version": VERSION,
+        "upstream": lock.upstream,
+        "bases": [_render_base(base) for base in lock.bases],
+    }
+    return comment.encode("utf-8") + dump(document)
+
+
+def _render_base(base: Base) -> dict[str, Any]:
+    pins = {"name": base.name, "commit": base.commit, "tree": base.tree, "date": base.date}
+    return pins if base.archive is None else {**pins, "archive": _render_archive(base.archive)}
+
+
+def _render_archive(archive: Archive) -> dict[str, Any]:
+    fields = {
+        "source": archive.source,
+        "file": archive.file,
+        "sha256": archive.sha256,
+        "prefix": archive.prefix,
+        "covers": list(archive.covers),
+        "excludes": list(archive.excludes),
+    }
+    return {name: value for name, value in fields.items() if value}

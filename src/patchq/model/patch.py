@@ -1,0 +1,163 @@
+"""A patch file: a header and a diff, byte for byte, and what they say.
+
+:func:`repair` mends what editors and mail programs do to patch files, where that is certain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+
+from patchq.errors import InputError, Where
+from patchq.model.diff import (
+    FileChange,
+    HunkSpan,
+    find_diff,
+    layout,
+    scan,
+    split_lines,
+)
+from patchq.model.header import Header, read_header
+
+_CONTEXT = 3
+"""How many lines of context a diff has at a hunk's end, unless asked for more."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One patch of a series; ``raw`` is the file as it is, ``head + diff``."""
+
+    name: str
+    raw: bytes
+    strip: int = 1
+    where: Where | None = field(default=None, compare=False)
+
+    @cached_property
+    def split(self) -> int:
+        """The offset where the diff begins."""
+        return find_diff(self.raw)
+
+    @cached_property
+    def head(self) -> bytes:
+        """What stands before the diff."""
+        return self.raw[: self.split]
+
+    @cached_property
+    def diff(self) -> bytes:
+        """The diff, with whatever follows it."""
+        return self.raw[self.split :]
+
+    @cached_property
+    def header(self) -> Header:
+        """What the head says."""
+        return read_header(self.head, self._place)
+
+    @cached_property
+    def files(self) -> tuple[FileChange, ...]:
+        """What the diff does, file by file; raises :class:`InputError` where it is malformed."""
+        return scan(
+            self.diff,
+            strip=self.strip,
+            where=Where(self._place.file, self.head.count(b"\n")),
+        )
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """All paths touched, old and new, in order, each once."""
+        return tuple(dict.fromkeys(path for change in self.files for path in change.paths))
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+    @property
+    def _place(self) -> Where:
+        return self.where or Where(self.name)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What was mended, and on which line of the file as it was."""
+
+    line: int
+    text: str
+
+
+def read_patch(name: str, raw: bytes, *, strip: int = 1, where: Where | None = None) -> Patch:
+    """Read a patch file.
+
+    Raises :class:`InputError` with the line where its diff is malformed, or where it has none.
+    """
+    patch = Patch(name, raw, strip, where)
+    if not patch.files:
+        raise InputError(
+            "no diff in it" if raw.strip() else "the patch is empty",
+            where=where or Where(name),
+            hint="A patch is a unified diff, as git diff, git format-patch and diff -u write it.",
+        )
+    return patch
+
+
+def repair(raw: bytes) -> tuple[bytes, tuple[Repair, ...]]:
+    """Mend ``raw`` where there is only one way to; the same object where there is nothing to mend.
+
+    Mended are: CRLF on every line, headers included; blank context lines at a hunk's end or blank
+    lines of CRLF content that an editor stripped; and a missing last newline.
+    """
+    repairs: list[Repair] = []
+    lines = split_lines(raw)
+    if lines and not lines[-1].endswith(b"\n"):
+        crlf = len(lines) > 1 and lines[-2].endswith(b"\r\n")
+        lines[-1] = lines[-1].removesuffix(b"\r") + b"\r\n" if crlf else lines[-1] + b"\n"
+        repairs.append(Repair(len(lines), "the last line had no newline: added"))
+    if lines and all(line.endswith(b"\r\n") for line in lines):
+        lines = [line[:-2] + b"\n" for line in lines]
+        repairs.append(Repair(1, "every line ended in CRLF: made LF"))
+    whole = b"".join(lines)
+    head = whole.count(b"\n", 0, find_diff(whole))
+    spans = [span for section in layout(lines[head:]) for span in section.hunks]
+    for span in reversed(spans):
+        start, stop = head + span.start, head + span.stop
+        lines[start:stop], mended = _mend_hunk(lines[start:stop], span, start)
+        repairs.extend(mended)
+    if not repairs:
+        return raw, ()
+    return b"".join(lines), tuple(sorted(repairs, key=lambda entry: entry.line))
+
+
+def _mend_hunk(lines: list[bytes], span: HunkSpan, start: int) -> tuple[list[bytes], list[Repair]]:
+    """A hunk with what is certain put right; ``start`` is the line before its header's."""
+    repairs: list[Repair] = []
+    for index, line in enumerate(lines):
+        if line == b"\r\n":
+            lines[index] = b" \r\n"
+            repairs.append(Repair(start + index + 1, "a blank line had lost its space: restored"))
+    missing = _missing_context(lines, span)
+    if missing:
+        ending = b"\r\n" if all(line.endswith(b"\r\n") for line in lines[1:]) else b"\n"
+        noun = "line was" if missing == 1 else "lines were"
+        text = f"{missing} blank context {noun} missing at the hunk's end: restored"
+        repairs.append(Repair(start + len(lines), text))
+        lines = [*lines, *[b" " + ending] * missing]
+    return lines, repairs
+
+
+def _missing_context(lines: Sequence[bytes], span: HunkSpan) -> int:
+    """How many blank context lines a hunk lacks at its end; 0 where it may lack something else.
+
+    A hunk has no more context behind its change than before it, but at the file's beginning.
+    """
+    old, new = (says - found for says, found in zip(span.says, span.found, strict=True))
+    if old != new or old <= 0:
+        return 0
+    leading = _context(lines[1:]) if span.old_start > 1 else _CONTEXT
+    return old if old + _context(lines[:0:-1]) <= leading else 0
+
+
+def _context(lines: Sequence[bytes]) -> int:
+    """How many context lines ``lines`` begin with."""
+    return sum(1 for _ in takewhile(lambda line: line[:1] in (b" ", b"\n"), lines))

@@ -1,0 +1,164 @@
+"""Conditions on one file of a tree: ``path-missing P``, ``contains P REGEX`` and the like.
+
+They stand in the vendor fields ``X-Retire-When``, ``X-Expect`` and ``X-Verify``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+
+from patchq.errors import InputError, Where
+
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")+""", re.DOTALL)
+
+
+class PredicateKind(Enum):
+    """What a predicate asks of a file."""
+
+    PATH_MISSING = "path-missing"
+    PATH_EXISTS = "path-exists"
+    CONTAINS = "contains"
+    LACKS = "lacks"
+    ALWAYS = "always"
+
+
+_OPERANDS = {
+    PredicateKind.PATH_MISSING: ("PATH",),
+    PredicateKind.PATH_EXISTS: ("PATH",),
+    PredicateKind.CONTAINS: ("PATH", "REGEX"),
+    PredicateKind.LACKS: ("PATH", "REGEX"),
+    PredicateKind.ALWAYS: (),
+}
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition; ``text`` is how it was written."""
+
+    kind: PredicateKind
+    path: str | None
+    pattern: bytes | None
+    text: str
+
+    def holds_on(self, content: bytes | None) -> bool:
+        """Whether it holds where the path has ``content``, None where the path is missing.
+
+        The regex is searched line by line, without the line's ending. A missing file neither
+        contains nor lacks anything: a retirement must not come from a file that merely moved.
+        """
+        match self.kind:
+            case PredicateKind.ALWAYS:
+                return True
+            case PredicateKind.PATH_MISSING:
+                return content is None
+            case PredicateKind.PATH_EXISTS:
+                return content is not None
+            case PredicateKind.CONTAINS:
+                return content is not None and self._matches(content)
+            case PredicateKind.LACKS:
+                return content is not None and not self._matches(content)
+
+    def _matches(self, content: bytes) -> bool:
+        assert self.pattern is not None
+        search = re.compile(self.pattern).search
+        return any(search(line.removesuffix(b"\r")) for line in content.split(b"\n"))
+
+
+def parse_predicate(text: str, where: Where | None = None) -> Predicate:
+    """Read a predicate.
+
+    Words are quoted as in a shell, except that a REGEX without quotes keeps its backslashes.
+    Raises :class:`InputError` that says which part is wrong.
+    """
+    words = _words(text, where)
+    kind = _kind(words[0] if words else "", where)
+    expected, operands = _OPERANDS[kind], words[1:]
+    usage = " ".join((kind.value, *expected))
+    if len(operands) < len(expected):
+        missing = expected[len(operands)]
+        raise InputError(f"{kind.value} lacks its {missing}", where=where, hint=f"Write: {usage}")
+    if len(operands) > len(expected):
+        raise InputError(
+            f"{kind.value} has words too many: {' '.join(operands[len(expected) :])}",
+            where=where,
+            hint=_hint_for_extra(kind, usage, operands),
+        )
+    path = _path(operands[0], where) if operands else None
+    pattern = _pattern(operands[1], where) if len(operands) > 1 else None
+    return Predicate(kind, path, pattern, text)
+
+
+def with_path(predicate: Predicate, new: str) -> Predicate:
+    """The same predicate on another path; the rest of its text stays as it is."""
+    span = path_span(predicate.text)
+    if span is None:
+        return predicate
+    start, stop = span
+    text = predicate.text[:start] + shlex.quote(new) + predicate.text[stop:]
+    return Predicate(predicate.kind, new, predicate.pattern, text)
+
+
+def path_span(text: str) -> tuple[int, int] | None:
+    """Where the path stands in a predicate's text; None for a predicate without one."""
+    words = list(_WORD.finditer(text))
+    return words[1].span() if len(words) > 1 else None
+
+
+def _words(text: str, where: Where | None) -> list[str]:
+    if _WORD.sub("", text).strip():
+        raise InputError(
+            f"unbalanced quotes in {text!r}",
+            where=where,
+            hint="Quote as in a shell; put a regex that holds quotes in the other kind of quotes.",
+        )
+    return _WORD.findall(text)
+
+
+def _kind(word: str, where: Where | None) -> PredicateKind:
+    names = [kind.value for kind in PredicateKind]
+    if word in names:
+        return PredicateKind(word)
+    near = get_close_matches(word, names, 1)
+    raise InputError(
+        f"unknown predicate {word!r}" if word else "empty predicate",
+        where=where,
+        hint=f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(names)}.",
+    )
+
+
+def _hint_for_extra(kind: PredicateKind, usage: str, operands: list[str]) -> str:
+    if len(_OPERANDS[kind]) == 2:
+        return f"Quote the regex: {kind.value} {operands[0]} {shlex.quote(' '.join(operands[1:]))}"
+    if operands and _OPERANDS[kind]:
+        return f"Quote a path with spaces: {kind.value} {shlex.quote(' '.join(operands))}"
+    return f"Write: {usage}"
+
+
+def _path(word: str, where: Where | None) -> str:
+    path = shlex.split(word)[0]
+    if not path or path.startswith("/") or ".." in path.split("/"):
+        raise InputError(
+            f"{path!r} is not a path inside the tree",
+            where=where,
+            hint="Give it from the root of the upstream tree, without a leading slash.",
+        )
+    return path
+
+
+def _pattern(word: str, where: Where | None) -> bytes:
+    quoted = "'" in word or '"' in word
+    pattern = shlex.split(word)[0] if quoted else word
+    try:
+        re.compile(pattern.encode("utf-8", "surrogateescape"))
+    except re.error as error:
+        raise InputError(
+            f"bad regex {pattern!r}: {error.msg}"
+            + ("" if error.pos is None else f" at character {error.pos + 1}"),
+            where=where,
+            hint="It is a Python regular expression; escape ( ) [ ] . + * ? to mean themselves.",
+        ) from error
+    return pattern.encode("utf-8", "surrogateescape")

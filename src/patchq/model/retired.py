@@ -1,0 +1,151 @@
+"""``retired.yaml``: patches that left a series, or are held, with all that brings them back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from patchq.errors import Where
+from patchq.model.series import Guard
+from patchq.model.verdict import Evidence, EvidenceKind, Verdict
+from patchq.model.yamlfile import Entry, dump, parse
+
+VERSION = 1
+
+_GUARD = re.compile(r"([-+])([^-+#\s][^#\s]*)")
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+class Standing(Enum):
+    """Whether the patch is out for good reason, or waits for a person."""
+
+    RETIRED = "retired"
+    HELD = "held"
+
+
+@dataclass(frozen=True)
+class Retired:
+    """A patch out of the series: why, and its content byte for byte.
+
+    ``since`` is the base on which it was judged; ``base`` the one that its content stands on.
+    ``guards`` and ``strip`` are what its line in the series said.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str
+    evidence: tuple[Evidence, ...]
+    content: bytes
+    standing: Standing
+    since: str
+    base: str
+    guards: tuple[Guard, ...] = ()
+    strip: int = 1
+
+
+def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
+    """The records in ``raw``, in order.
+
+    Raises :class:`~patchq.errors.InputError` with the line for anything malformed, and for a
+    patch that left twice at the same base.
+    """
+    document = parse(raw, where)
+    if document is None:
+        return ()
+    document.check_version(VERSION)
+    records: dict[tuple[str, str], Retired] = {}
+    for entry in document.fields("version", "patches")["patches"].sequence():
+        record = _read_record(entry)
+        if records.setdefault((record.name, record.since), record) is not record:
+            entry.fail(f"{record.name} is given twice for {record.since}")
+    return tuple(records.values())
+
+
+def _read_record(entry: Entry) -> Retired:
+    fields = entry.fields(
+        *("name", "standing", "verdict", "since", "base", "reason", "content"),
+        optional=("guards", "strip", "evidence"),
+    )
+    return Retired(
+        name=fields["name"].text(),
+        verdict=_choice(fields["verdict"], Verdict),
+        reason=fields["reason"].text(),
+        evidence=tuple(map(_read_evidence, fields["evidence"].sequence()))
+        if "evidence" in fields
+        else (),
+        content=fields["content"].content(),
+        standing=_choice(fields["standing"], Standing),
+        since=fields["since"].text(),
+        base=fields["base"].text(),
+        guards=tuple(map(_read_guard, fields["guards"].sequence())) if "guards" in fields else (),
+        strip=fields["strip"].integer() if "strip" in fields else 1,
+    )
+
+
+def _read_evidence(entry: Entry) -> Evidence:
+    words = ("commit", "subject", "date", "first_tag")
+    fields = entry.fields("kind", "text", optional=(*words, "pr", "paths"))
+    return Evidence(
+        kind=_choice(fields["kind"], EvidenceKind),
+        text=fields["text"].text(),
+        pr=fields["pr"].integer() if "pr" in fields else None,
+        paths=fields["paths"].texts() if "paths" in fields else (),
+        **{word: fields[word].text() for word in words if word in fields},
+    )
+
+
+def _choice(entry: Entry, choices: type[_Choice]) -> _Choice:
+    try:
+        return choices(entry.text())
+    except ValueError:
+        known = ", ".join(choice.value for choice in choices)
+        entry.fail(f"unknown value {entry.text()!r}", hint=f"One of: {known}.")
+
+
+def _read_guard(entry: Entry) -> Guard:
+    match = _GUARD.fullmatch(entry.text())
+    if match is None:
+        entry.fail(f"expected a guard, +NAME or -NAME, found {entry.text()!r}")
+    return Guard(match[2], match[1] == "+")
+
+
+def render_retired(records: Iterable[Retired]) -> bytes:
+    """``records`` as a file; reading it gives ``records`` again."""
+    return dump({"version": VERSION, "patches": [_render_record(record) for record in records]})
+
+
+def _render_record(record: Retired) -> dict[str, Any]:
+    fields = {
+        "name": record.name,
+        "standing": record.standing.value,
+        "verdict": record.verdict.value,
+        "since": record.since,
+        "base": record.base,
+        "strip": None if record.strip == 1 else record.strip,
+        "guards": [str(guard).removeprefix("#") for guard in record.guards] or None,
+        "reason": record.reason,
+        "evidence": [_render_evidence(evidence) for evidence in record.evidence] or None,
+        "content": record.content,
+    }
+    return _given(fields)
+
+
+def _render_evidence(evidence: Evidence) -> dict[str, Any]:
+    fields = {
+        "kind": evidence.kind.value,
+        "text": evidence.text,
+        "commit": evidence.commit,
+        "pr": evidence.pr,
+        "subject": evidence.subject,
+        "date": evidence.date,
+        "first_tag": evidence.first_tag,
+        "paths": list(evidence.paths) or None,
+    }
+    return _given(fields)
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

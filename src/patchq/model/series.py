@@ -1,0 +1,213 @@
+"""The order of patches: a quilt series file with Mercurial-mq guards.
+
+quilt(1): one patch a line, an optional ``-pN``, comments after ``#``. Mercurial's mq: guards after
+the name, ``#+name`` and ``#-name``, which quilt and dpkg-source take for a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import dropwhile
+
+from patchq.errors import InputError, Where
+
+_GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
+_STRIP = re.compile(r"-p([0-9]+)$")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``#+name`` (only with) or ``#-name`` (not with)."""
+
+    name: str
+    positive: bool
+
+    def __str__(self) -> str:
+        return f"#{'+' if self.positive else '-'}{self.name}"
+
+
+@dataclass(frozen=True)
+class SeriesEntry:
+    """One patch of a series; ``line`` is where it stands, 0 for an entry not in a file yet."""
+
+    name: str
+    strip: int = 1
+    guards: tuple[Guard, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    def active(self, selected: Collection[str]) -> bool:
+        """Whether the patch is applied where the guards ``selected`` are on.
+
+        mq's rule: a selected negative guard wins; else, where there are positive guards, one of
+        them must be selected.
+        """
+        if any(guard.name in selected for guard in self.guards if not guard.positive):
+            return False
+        positive = [guard.name for guard in self.guards if guard.positive]
+        return not positive or any(name in selected for name in positive)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series file: its bytes, and what they say. Edits keep all other lines byte for byte."""
+
+    raw: bytes
+    entries: tuple[SeriesEntry, ...]
+    where: Where = field(default=Where("series"), compare=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All patches, in order, whatever their guards."""
+        return tuple(entry.name for entry in self.entries)
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """The names of all guards mentioned, sorted."""
+        return tuple(sorted({guard.name for entry in self.entries for guard in entry.guards}))
+
+    def active(self, selected: Collection[str]) -> tuple[SeriesEntry, ...]:
+        """The patches that are applied where the guards ``selected`` are on, in order."""
+        return tuple(entry for entry in self.entries if entry.active(selected))
+
+    def entry(self, name: str) -> SeriesEntry:
+        """The entry of patch ``name``; raises :class:`InputError` with near matches."""
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        near = get_close_matches(name, self.names, 3)
+        raise InputError(
+            f"no patch {name!r} in the series",
+            where=self.where,
+            hint=f"Did you mean {' or '.join(near)}?" if near else "patchq list shows them.",
+        )
+
+    def append(self, entry: SeriesEntry) -> Series:
+        """The series with ``entry`` at its end."""
+        return self._with([*self._lines(), render_entry(entry)])
+
+    def insert(self, entry: SeriesEntry, *, before: str) -> Series:
+        """The series with ``entry`` on a line of its own before patch ``before``."""
+        lines = self._lines()
+        lines.insert(self.entry(before).line - 1, render_entry(entry))
+        return self._with(lines)
+
+    def without(self, names: Iterable[str]) -> Series:
+        """The series without the lines of the patches ``names``."""
+        gone = {self.entry(name).line for name in names}
+        return self._with(
+            line for number, line in enumerate(self._lines(), 1) if number not in gone
+        )
+
+    def rename(self, old: str, new: str) -> Series:
+        """The series with patch ``old`` called ``new``; options and comments stay."""
+        lines, line = self._lines(), self.entry(old).line - 1
+        lines[line] = lines[line].replace(_encode(old), _encode(new), 1)
+        return self._with(lines)
+
+    def _lines(self) -> list[bytes]:
+        """The lines, each with its ending, also the last."""
+        ending = b"" if self.raw.endswith(b"\n") or not self.raw else b"\n"
+        return (self.raw + ending).splitlines(keepends=True)
+
+    def _with(self, lines: Iterable[bytes]) -> Series:
+        return read_series(b"".join(lines), self.where)
+
+
+def read_series(raw: bytes, where: Where) -> Series:
+    """Read a series file.
+
+    Raises :class:`InputError` with the line for a patch named twice, an unknown option, a bad
+    guard, and a name that leaves the directory.
+    """
+    entries: list[SeriesEntry] = []
+    seen: dict[str, int] = {}
+    for number, line in enumerate(raw.splitlines(), 1):
+        here = Where(where.file, number)
+        entry = _read_entry(line.decode("utf-8", "surrogateescape"), here)
+        if entry is None:
+            continue
+        if entry.name in seen:
+            raise InputError(
+                f"{entry.name} stands twice in the series, first on line {seen[entry.name]}",
+                where=here,
+                hint="Take one of the two lines out; use guards for variants.",
+            )
+        seen[entry.name] = number
+        entries.append(entry)
+    return Series(raw, tuple(entries), Where(where.file))
+
+
+def render_entry(entry: SeriesEntry) -> bytes:
+    """The line of ``entry``, with its newline."""
+    strip = [] if entry.strip == 1 else [f"-p{entry.strip}"]
+    return _encode(" ".join([entry.name, *strip, *map(str, entry.guards)]) + "\n")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _read_entry(line: str, here: Where) -> SeriesEntry | None:
+    words = line.split()
+    if not words or words[0].startswith("#"):
+        return None
+    name, *rest = words
+    _check_name(name, here)
+    comment = list(dropwhile(lambda word: not word.startswith("#"), rest))
+    options = rest[: len(rest) - len(comment)]
+    return SeriesEntry(
+        name, _read_strip(options, here), _read_guards(comment, here), here.line or 0
+    )
+
+
+def _check_name(name: str, here: Where) -> None:
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        raise InputError(
+            f"{name!r} is not a file in the directory of the series",
+            where=here,
+            hint="Name the patch by its path below the series, without '..' or a leading slash.",
+        )
+    if name.startswith("-") or "#" in name:
+        raise InputError(
+            f"{name!r} cannot be a patch's name",
+            where=here,
+            hint="A name begins without '-' and holds no '#'; put a space before a guard.",
+        )
+
+
+def _read_strip(options: list[str], here: Where) -> int:
+    if not options:
+        return 1
+    match = _STRIP.match(options[0])
+    if match is None or len(options) > 1:
+        raise InputError(
+            f"bad option {options[0] if match is None else options[1]!r} after the patch's name",
+            where=here,
+            hint="One -pN may follow the name (quilt's -R and -pab are not supported).",
+        )
+    return int(match[1])
+
+
+def _read_guards(comment: list[str], here: Where) -> tuple[Guard, ...]:
+    """The guards a comment begins with; what follows them is free text.
+
+    mq finds guards anywhere in a comment; one that we would overlook is an error.
+    """
+    guards: list[Guard] = []
+    free = False
+    for word in comment:
+        if not word.startswith(("#+", "#-")):
+            free = True
+            continue
+        match = _GUARD.match(word)
+        if free or match is None:
+            raise InputError(
+                f"guard {word!r} stands after a comment" if free else f"bad guard {word!r}",
+                where=here,
+                hint="Guards follow the name, before any comment: name.patch #+with #-without",
+            )
+        guards.append(Guard(match[2], match[1] == "+"))
+    return tuple(guards)

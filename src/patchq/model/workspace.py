@@ -1,0 +1,170 @@
+"""The workspace: ``upstream.lock``, ``series/`` and, ignored by git, ``.patchq``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.errors import InputError, Where
+from patchq.model.lock import Lock, read_lock
+from patchq.model.patch import Patch, read_patch
+from patchq.model.retired import Retired, read_retired
+from patchq.model.series import Series, SeriesEntry, read_series
+from patchq.model.settings import Settings, read_settings
+
+LOCK = "upstream.lock"
+SERIES = "series"
+RETIRED = "retired.yaml"
+RECIPE = "recipe.yaml"
+
+_INIT = "`patchq init` makes a workspace; `patchq -C DIR` works in another one."
+
+
+@dataclass(frozen=True)
+class SeriesDirectory:
+    """All that ``series/<tag>`` holds; every entry of ``series`` has its patch in ``patches``.
+
+    ``recipe`` is the recipe as it is in the file; who uses it reads it.
+    """
+
+    tag: str
+    path: Path
+    series: Series
+    patches: Mapping[str, Patch]
+    retired: tuple[Retired, ...] = ()
+    recipe: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where everything of a workspace lies; reads it, never writes it."""
+
+    root: Path
+
+    @property
+    def lock_path(self) -> Path:
+        """``upstream.lock``."""
+        return self.root / LOCK
+
+    @property
+    def series_dir(self) -> Path:
+        """The directory of all series."""
+        return self.root / SERIES
+
+    @property
+    def settings_path(self) -> Path:
+        """``series/patchq.yaml``, which need not exist."""
+        return self.series_dir / "patchq.yaml"
+
+    @property
+    def state_dir(self) -> Path:
+        """``.patchq``: caches and unfinished operations."""
+        return self.root / ".patchq"
+
+    @property
+    def store_path(self) -> Path:
+        """The bare repository of our own that upstream is fetched into."""
+        return self.state_dir / "store.git"
+
+    def lock(self) -> Lock:
+        """The lock; raises :class:`InputError` where it is missing or malformed."""
+        return read_lock(self._read(self.lock_path), self._where(self.lock_path))
+
+    def settings(self) -> Settings:
+        """The settings, or the defaults where there is no settings file."""
+        raw = _read_if_there(self.settings_path)
+        return Settings() if raw is None else read_settings(raw, self._where(self.settings_path))
+
+    def series_path(self, tag: str) -> Path:
+        """The directory of the series on ``tag``."""
+        return self.series_dir / tag
+
+    def series_names(self) -> tuple[str, ...]:
+        """The bases that have a series, in the lock's order.
+
+        A directory whose name is not in the lock may be work in progress and is passed over.
+        """
+        names = self.lock().names
+        return tuple(name for name in names if (self.series_path(name) / SERIES).is_file())
+
+    def load(self, tag: str) -> SeriesDirectory:
+        """The series on ``tag``.
+
+        Raises :class:`InputError` where ``tag`` is not in the lock, has no series, or a file of
+        the series is missing or malformed.
+        """
+        self.lock().position(tag)
+        path = self.series_path(tag)
+        series_path = path / SERIES
+        if not series_path.is_file():
+            raise InputError(
+                f"there is no series on {tag}",
+                where=self._where(path),
+                hint=f"There are series on: {', '.join(self.series_names()) or 'no base yet'}.",
+            )
+        series = read_series(self._read(series_path), self._where(series_path))
+        retired_path = path / RETIRED
+        retired = _read_if_there(retired_path)
+        return SeriesDirectory(
+            tag=tag,
+            path=path,
+            series=series,
+            patches={entry.name: self._patch(path, series, entry) for entry in series.entries},
+            retired=() if retired is None else read_retired(retired, self._where(retired_path)),
+            recipe=_read_if_there(path / RECIPE),
+        )
+
+    def _patch(self, directory: Path, series: Series, entry: SeriesEntry) -> Patch:
+        path = directory / entry.name
+        raw = _read_if_there(path)
+        if raw is None:
+            there = sorted(file.name for file in directory.glob("*") if file.is_file())
+            near = difflib.get_close_matches(entry.name, there)
+            raise InputError(
+                f"there is no file {entry.name}",
+                where=Where(series.where.file, entry.line),
+                hint=f"Did you mean {' or '.join(near)}?" if near else "Take the line out.",
+            )
+        return read_patch(entry.name, raw, strip=entry.strip, where=self._where(path))
+
+    def _where(self, path: Path) -> Where:
+        return Where(str(path.relative_to(self.root)))
+
+    def _read(self, path: Path) -> bytes:
+        raw = _read_if_there(path)
+        if raw is None:
+            raise InputError("there is no such file", where=self._where(path), hint=_INIT)
+        return raw
+
+
+def find_workspace(start: Path) -> Workspace:
+    """The workspace that ``start`` lies in: the nearest directory upwards with ``upstream.lock``.
+
+    Raises :class:`InputError` where there is none.
+    """
+    start = start.resolve()
+    for directory in (start, *start.parents):
+        if (directory / LOCK).is_file():
+            return Workspace(directory)
+    raise InputError(f"{start} is not in a patchq workspace (no {LOCK})", hint=_INIT)
+
+
+def ensure_state_dir(workspace: Workspace) -> Path:
+    """``.patchq``, made where it is missing so that git ignores it."""
+    directory = workspace.state_dir
+    directory.mkdir(mode=0o755, exist_ok=True)
+    ignore = directory / ".gitignore"
+    if not ignore.exists():
+        ignore.write_bytes(b"*\n")
+    return directory
+
+
+def _read_if_there(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror}", where=Where(str(path))) from error

@@ -1,0 +1,228 @@
+"""YAML files that people edit: every value knows its line, every mistake is named with it.
+
+Reading works on PyYAML's node tree, so that text stays as it was spelled (a tag named ``1.10`` is
+not a number) and nothing is guessed; writing is deterministic and never wraps a line.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import yaml
+
+from patchq.errors import InputError, Where
+
+_STRING = "tag:yaml.org,2002:str"
+_BINARY = "tag:yaml.org,2002:binary"
+_INTEGER = "tag:yaml.org,2002:int"
+_AS_SPELLED = {
+    _STRING,
+    _INTEGER,
+    "tag:yaml.org,2002:float",
+    "tag:yaml.org,2002:timestamp",
+}
+
+# What a literal block gives back as it was: YAML folds CR, NEL, LS and PS into a line feed, takes
+# no other control character, and a byte order mark may be eaten.
+_NOT_LITERAL = re.compile(
+    "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes; refuses aliases (they can be recursive) and repeated keys."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "aliases are not allowed here", mark)
+        return super().compose_node(parent, index)
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.composer.ComposerError(None, None, "a key must be text", key.start_mark)
+            if key.value in seen:
+                message = f"key {key.value!r} is given twice"
+                raise yaml.composer.ComposerError(None, None, message, key.start_mark)
+            seen.add(key.value)
+        return node
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One value of a YAML file, with the place where it stands."""
+
+    node: yaml.Node
+    where: Where
+
+    def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raise :class:`InputError` at this value."""
+        raise InputError(message, where=self.where, hint=hint)
+
+    def _at(self, node: yaml.Node) -> Entry:
+        return Entry(node, Where(self.where.file, node.start_mark.line + 1))
+
+    def items(self) -> Iterator[tuple[str, Entry]]:
+        """The keys and values of a mapping; raises :class:`InputError` where it is none."""
+        if not isinstance(self.node, yaml.MappingNode):
+            self.fail(f"expected a mapping, found {_describe(self.node)}")
+        for key, value in self.node.value:
+            # A value may begin on a later line; its key's line is where the eye looks.
+            yield key.value, Entry(value, Where(self.where.file, key.start_mark.line + 1))
+
+    def fields(self, *required: str, optional: tuple[str, ...] = ()) -> dict[str, Entry]:
+        """A mapping with all of ``required`` and some of ``optional``, and no other key."""
+        found = dict(self.items())
+        for name, entry in found.items():
+            if name not in required and name not in optional:
+                known = ", ".join((*required, *optional))
+                entry.fail(f"unknown key {name!r}", hint=f"The keys known here: {known}.")
+        for name in required:
+            if name not in found:
+                self.fail(f"key {name!r} is missing")
+        return found
+
+    def sequence(self) -> tuple[Entry, ...]:
+        """The items of a list; raises :class:`InputError` where it is none."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            self.fail(f"expected a list, found {_describe(self.node)}")
+        return tuple(self._at(node) for node in self.node.value)
+
+    def text(self) -> str:
+        """Text as it is spelled, also where YAML would make a number or a date of it."""
+        if not isinstance(self.node, yaml.ScalarNode) or self.node.tag not in _AS_SPELLED:
+            self.fail(f"expected text, found {_describe(self.node)}")
+        return str(self.node.value)
+
+    def texts(self) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(entry.text() for entry in self.sequence())
+
+    def integer(self) -> int:
+        """A whole number, in decimal digits."""
+        value = self.node.value
+        if self.node.tag != _INTEGER or not (value.isascii() and value.isdecimal()):
+            self.fail(f"expected a whole number, found {_describe(self.node)}")
+        return int(value)
+
+    def content(self) -> bytes:
+        """Bytes written by :class:`Dumper`: text as UTF-8, or ``!!binary``."""
+        try:
+            if self.node.tag != _BINARY:
+                return self.text().encode("utf-8")
+            return base64.b64decode("".join(self.node.value.split()), validate=True)
+        except ValueError as error:
+            self.fail(f"not bytes: {error}")
+
+    def check_version(self, supported: int) -> None:
+        """Check the format version under ``version``, where there is one.
+
+        Comes before :meth:`fields`: a newer format may have keys that are unknown here.
+        """
+        entry = dict(self.items()).get("version")
+        if entry is not None and (found := entry.integer()) != supported:
+            entry.fail(
+                f"format version {found} is not known; this patchq reads version {supported}",
+                hint="A newer patchq wrote this file: upgrade." if found > supported else None,
+            )
+
+    def plain(self) -> Mapping[str, Any]:
+        """A mapping as plain Python values, for parts that are read elsewhere."""
+        tuple(self.items())
+        try:
+            value: Mapping[str, Any] = _Loader("").construct_document(self.node)
+        except yaml.MarkedYAMLError as error:
+            raise _refusal(error, self.where.file) from error
+        except ValueError as error:  # a date such as 2026-99-99
+            self.fail(str(error))
+        return value
+
+
+def parse(raw: bytes, where: Where) -> Entry | None:
+    """The one document of a YAML file, or None for a file without any.
+
+    Raises :class:`InputError` with the line for what is not UTF-8 or not YAML.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+        node = _Loader(text).get_single_node()
+    except UnicodeDecodeError as error:
+        place = Where(where.file, raw.count(b"\n", 0, error.start) + 1)
+        raise InputError("not UTF-8", where=place) from error
+    except yaml.reader.ReaderError as error:
+        place = Where(where.file, text.count("\n", 0, error.position) + 1)
+        raise InputError("a control character is not allowed here", where=place) from error
+    except yaml.MarkedYAMLError as error:
+        raise _refusal(error, where.file) from error
+    except RecursionError as error:
+        raise InputError("nested too deeply", where=where) from error
+    return None if node is None else Entry(node, Where(where.file, node.start_mark.line + 1))
+
+
+def _refusal(error: yaml.MarkedYAMLError, file: str) -> InputError:
+    mark = error.problem_mark or error.context_mark
+    words = ", ".join(part for part in (error.context, error.problem) if part)
+    return InputError(words, where=Where(file, mark.line + 1 if mark else None))
+
+
+def _describe(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    return f"{node.value!r}" if node.value else "nothing"
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes text of several lines as a literal block, and bytes so that they read back exactly."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+        super().increase_indent(flow, False)
+
+    def choose_scalar_style(self) -> str:
+        # PyYAML refuses a literal block to tabs and trailing blanks, which every patch has.
+        if isinstance(self.event, yaml.ScalarEvent) and self.event.style == "|":
+            return "|"
+        return super().choose_scalar_style()
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
+
+    def text(self, value: str) -> yaml.ScalarNode:
+        if _NOT_LITERAL.search(value):
+            style = '"'
+        else:
+            style = "|" if "\n" in value else None
+        return self.represent_scalar(_STRING, value, style=style)
+
+    def content(self, value: bytes) -> yaml.ScalarNode:
+        try:
+            text = value.decode("utf-8")
+        except UnicodeDecodeError:
+            return self.represent_binary(value)
+        return self.represent_binary(value) if _NOT_LITERAL.search(text) else self.text(text)
+
+
+Dumper.add_representer(str, Dumper.text)
+Dumper.add_representer(bytes, Dumper.content)
+# A date reads best bare, and this reader takes it as text in any case.
+Dumper.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeDumper.yaml_implicit_resolvers.items()
+}
+
+
+def dump(value: Mapping[str, Any]) -> bytes:
+    """``value`` as a YAML file, keys in the order given."""
+    text: str = yaml.dump(
+        value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=sys.maxsize
+    )
+    return text.encode("utf-8")

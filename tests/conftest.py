@@ -1,0 +1,27 @@
+"""Fixtures that every test may ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine
+from miniature import MakeMiniature, Miniature
+
+
+@pytest.fixture
+def miniature(tmp_path: Path) -> MakeMiniature:
+    """Make an empty miniature repository: ``miniature()`` or ``miniature("lender")``."""
+
+    def make(name: str = "upstream") -> Miniature:
+        return Miniature(tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def patchq(tmp_path: Path) -> CommandLine:
+    """Run the real command line: ``patchq("rebase", "--onto", "v1", cwd=workspace)``."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return CommandLine(home)

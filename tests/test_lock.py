@@ -1,0 +1,199 @@
+"""upstream.lock: order, pins, and what is said about a malformed file."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patchq.errors import InputError, UpstreamError, Where
+from patchq.model.lock import (
+    COMMENT,
+    Archive,
+    Base,
+    Lock,
+    leading_comment,
+    read_lock,
+    render_lock,
+)
+
+WHERE = Where("upstream.lock")
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+
+V16 = Base("v0.5.16", A, B, "2026-10-01T12:00:00+00:00")
+V17 = Base("v0.5.17", B, C, "2026-10-15T12:00:00+02:00")
+V18 = Base(
+    "v0.5.18",
+    C,
+    A,
+    "2026-11-01T12:00:00Z",
+    Archive(
+        "pypi:demo==0.5.18", "demo-0.5.18.tar.gz", "d" * 64, "python", ("python/**",), ("*.so",)
+    ),
+)
+LOCK = Lock("https://example.org/demo.git", (V16, V17, V18))
+
+TEXT = f"""\
+version: 1
+upstream: https://example.org/demo.git
+bases:
+  - name: v0.5.16
+    commit: {A}
+    tree: {B}
+    date: 2026-10-01T12:00:00+00:00
+"""
+
+
+def test_the_rendered_file_is_plain_to_read():
+    lock = Lock("https://example.org/demo.git", (V16,))
+    assert render_lock(lock).decode() == COMMENT + TEXT
+
+
+def test_an_archive_reads_back():
+    assert read_lock(render_lock(LOCK), WHERE) == LOCK
+    assert b"'" not in render_lock(LOCK).replace(b"'*.so'", b"")
+
+
+def test_order():
+    assert LOCK.position("v0.5.17") == 1
+    assert LOCK.previous("v0.5.17") == (V16,)
+    assert LOCK.following("v0.5.17") == (V18,)
+    assert LOCK.previous("v0.5.16") == ()
+
+
+def test_an_unknown_base_names_near_ones():
+    with pytest.raises(InputError) as caught:
+        LOCK.base("v0.5.19")
+    assert "v0.5.19" in caught.value.message
+    assert "v0.5.18" in caught.value.hint
+    assert "patchq lock v0.5.19" in caught.value.hint
+
+
+def test_a_base_goes_to_the_end_or_behind_another():
+    new = replace(V17, name="main-ahead")
+    assert LOCK.with_base(new).names[-1] == "main-ahead"
+    assert LOCK.with_base(new, after="v0.5.16").position("main-ahead") == 1
+    with pytest.raises(InputError):
+        LOCK.with_base(new, after="v9")
+
+
+def test_the_same_base_again_changes_nothing():
+    assert LOCK.with_base(V18) is LOCK
+
+
+@pytest.mark.parametrize(
+    ("found", "ours", "theirs"),
+    [
+        (replace(V17, commit=C), B, C),
+        (replace(V17, tree=A), C, A),
+        (replace(V18, archive=replace(V18.archive, sha256="e" * 64)), "d" * 64, "e" * 64),
+        (replace(V18, archive=replace(V18.archive, covers=("x/**",))), "python/**", "x/**"),
+        (replace(V18, archive=None), "d" * 64, "none"),
+    ],
+)
+def test_a_base_that_moved_is_an_error_naming_both(found, ours, theirs):
+    with pytest.raises(UpstreamError) as caught:
+        LOCK.with_base(found)
+    assert ours in caught.value.message
+    assert theirs in caught.value.message
+
+
+def test_the_leading_comment_survives_a_rewrite():
+    raw = b"# ours\r\n# and theirs\n\n" + TEXT.encode() + b"# lost\n"
+    again = render_lock(read_lock(raw, WHERE), comment=leading_comment(raw))
+    assert again.decode() == "# ours\n# and theirs\n\n" + TEXT
+
+
+def test_names_that_look_like_numbers_stay_text():
+    raw = TEXT.replace("v0.5.16", "1.10").replace(A, "1" * 40).encode()
+    lock = read_lock(raw, WHERE)
+    assert lock.base("1.10").commit == "1" * 40
+    assert read_lock(render_lock(lock), WHERE) == lock
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("version: 1", "version: 2", 1, "version 2"),
+        ("version: 1", "version: 1.0", 1, "whole number"),
+        ("version: 1\n", "", 1, "'version' is missing"),
+        ("version: 1", "version: 2\nfuture: x", 1, "version 2"),
+        ("upstream: https", "upstraem: https", 2, "upstraem"),
+        ("https://example.org/demo.git", "--upload-pack=x", 2, "URL"),
+        ("https://example.org/demo.git", "", 2, "nothing"),
+        ("v0.5.16", "../v0.5.16", 4, "usable as a directory"),
+        ("v0.5.16", "a/b", 4, "usable as a directory"),
+        ("v0.5.16", "[a]", 4, "a list"),
+        (A, "A" * 40, 5, "40 lower-case hex"),
+        (B, "b" * 39, 6, "40 lower-case hex"),
+        ("+00:00", "", 7, "zone"),
+        ("2026-10-01T", "yesterday", 7, "zone"),
+        ("    date", "    dale", 7, "dale"),
+        (f"    tree: {B}\n", "", 4, "'tree' is missing"),
+        ("    tree", "    commit", 6, "given twice"),
+        ("    tree", "  tree", 6, "expected"),
+        ("https://example.org/demo.git", "*x", 2, "alias"),
+        ("v0.5.16", "v0\x07", 4, "control character"),
+        ("v0.5.16", "v0\udcff", 4, "UTF-8"),
+    ],
+)
+def test_malformed_files_are_refused_with_the_line(old, new, line, words):
+    raw = TEXT.replace(old, new, 1).encode("utf-8", "surrogateescape")
+    with pytest.raises(InputError) as caught:
+        read_lock(raw, WHERE)
+    assert words in caught.value.message
+    assert caught.value.where == Where("upstream.lock", line)
+
+
+def test_a_base_given_twice_is_refused_at_the_second():
+    with pytest.raises(InputError, match="given twice") as caught:
+        read_lock((TEXT + TEXT.partition("bases:\n")[2]).encode(), WHERE)
+    assert caught.value.where.line == 8
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("sha256", "d" * 63), ("file", "a/b.tar"), ("prefix", "../up"), ("prefix", "/abs")],
+)
+def test_malformed_archives_are_refused(field, value):
+    bad = replace(V18, archive=replace(V18.archive, **{field: value}))
+    with pytest.raises(InputError) as caught:
+        read_lock(render_lock(Lock("u", (bad,)), comment=""), WHERE)
+    assert value in caught.value.message
+
+
+@pytest.mark.parametrize("raw", [b"", b"# only this\n", b"[1]", b"a: [" + b"[" * 5000, b"a: b: c"])
+def test_what_is_no_lock_at_all_is_refused(raw):
+    with pytest.raises(InputError):
+        read_lock(raw, WHERE)
+
+
+objects = st.text("0123456789abcdef", min_size=40, max_size=40)
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+archives = st.builds(
+    Archive,
+    source=texts,
+    file=texts.filter(lambda t: "/" not in t and t not in (".", "..")),
+    sha256=st.text("0123456789abcdef", min_size=64, max_size=64),
+    prefix=st.sampled_from(["", "python", "a b/c"]),
+    covers=st.lists(texts, max_size=2).map(tuple),
+    excludes=st.lists(texts, max_size=2).map(tuple),
+)
+bases = st.builds(
+    Base,
+    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]*", fullmatch=True),
+    commit=objects,
+    tree=objects,
+    date=st.datetimes(timezones=st.timezones()).map(lambda d: d.isoformat()),
+    archive=st.none() | archives,
+)
+locks = st.builds(
+    Lock,
+    upstream=texts.filter(lambda t: t.strip() and not t.startswith("-")),
+    bases=st.lists(bases, max_size=3, unique_by=lambda b: b.name).map(tuple),
+)
+
+
+@given(locks)
+def test_every_lock_reads_back(lock):
+    assert read_lock(render_lock(lock), WHERE) == lock

@@ -1,0 +1,340 @@
+"""All or nothing: whatever fails or dies, the workspace is as before or as after."""
+
+import errno
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+from patchq.engine import locking
+from patchq.engine.locking import exclusive
+from patchq.engine.transaction import KEPT, Transaction, recover, undo
+from patchq.errors import InputError, PatchqError
+from patchq.model.workspace import Workspace
+
+STEPS = ("open", "mkdir", "chmod", "fchmod", "fsync", "rename", "replace", "unlink", "rmdir")
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it would do next happens."""
+
+
+class Faults:
+    """Counts the changes made to the disk, and lets the one numbered ``at`` and later ones fail."""
+
+    def __init__(self, patch, at=None, error=None, lasting=False):
+        self.count, self.at, self.error, self.lasting = 0, at, error, lasting
+        for name in STEPS:
+            patch.setattr(os, name, self._wrap(getattr(os, name)))
+        patch.setattr(Path, "open", self._wrap(Path.open))
+
+    def _wrap(self, real):
+        def step(*args, **kwargs):
+            self.count += 1
+            if self.at is not None and (
+                self.count == self.at or (self.lasting and self.count > self.at)
+            ):
+                raise self.error
+            return real(*args, **kwargs)
+
+        return step
+
+
+def snapshot(workspace):
+    return {
+        str(path.relative_to(workspace.root)): path.read_bytes()
+        for path in sorted(workspace.root.rglob("*"))
+        if path.is_file() and ".patchq" not in path.parts
+    }
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return make(tmp_path / "w")
+
+
+def make(root):
+    for name, content in {
+        "upstream.lock": b"old lock",
+        "series/v1/series": b"a.patch\n",
+        "series/v1/a.patch": b"old a",
+        "series/v1/gone.patch": b"old",
+        "series/v0/series": b"",
+        "series/stray": b"stray",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return Workspace(root)
+
+
+def change(workspace):
+    transaction = Transaction(workspace, "rebase --onto v2")
+    transaction.write_file(workspace.lock_path, b"new lock")
+    transaction.write_file(workspace.root / "notes/new.txt", b"made")
+    transaction.write_directory(workspace.series_path("v1"), {"series": b"", "sub/b.patch": b"b"})
+    transaction.write_directory(
+        workspace.series_path("v2"), {"series": b"c.patch\n", "c.patch": b"c"}
+    )
+    transaction.remove(workspace.series_path("v0"))
+    transaction.remove(workspace.series_dir / "stray")
+    transaction.remove(workspace.series_dir / "never")
+    return transaction
+
+
+OLD = {
+    "series/stray": b"stray",
+    "series/v0/series": b"",
+    "series/v1/a.patch": b"old a",
+    "series/v1/gone.patch": b"old",
+    "series/v1/series": b"a.patch\n",
+    "upstream.lock": b"old lock",
+}
+NEW = {
+    "notes/new.txt": b"made",
+    "series/v1/series": b"",
+    "series/v1/sub/b.patch": b"b",
+    "series/v2/c.patch": b"c",
+    "series/v2/series": b"c.patch\n",
+    "upstream.lock": b"new lock",
+}
+
+
+def steps_of_a_commit(tmp_path):
+    workspace = make(tmp_path / "count")
+    with pytest.MonkeyPatch.context() as patch:
+        faults = Faults(patch)
+        change(workspace).commit()
+    return faults.count
+
+
+def test_a_commit_makes_every_change(workspace):
+    assert snapshot(workspace) == OLD
+    change(workspace).commit()
+    assert snapshot(workspace) == NEW
+    assert recover(workspace) is None
+
+
+def test_nothing_is_written_before_commit(workspace):
+    change(workspace)
+    assert snapshot(workspace) == OLD
+    assert not workspace.state_dir.exists()
+
+
+def test_a_kill_at_any_step_leaves_old_or_new(tmp_path):
+    outcomes = []
+    for at in range(1, steps_of_a_commit(tmp_path) + 1):
+        workspace = make(tmp_path / str(at))
+        with pytest.MonkeyPatch.context() as patch:
+            Faults(patch, at, Killed(), lasting=True)
+            with pytest.raises(Killed):
+                change(workspace).commit()
+        locking._held.clear()  # as the process's end does
+        assert workspace.lock_path.exists()
+        words = recover(workspace)
+        outcomes.append(snapshot(workspace))
+        assert outcomes[-1] in (OLD, NEW)
+        if words is not None:
+            assert ("complete" in words) == (outcomes[-1] == NEW)
+        assert recover(workspace) is None
+    # One point of commit: old up to it, new from it on.
+    assert outcomes == sorted(outcomes, key=lambda found: found == NEW)
+    assert OLD in outcomes
+    assert NEW in outcomes
+
+
+def test_a_kill_during_recovery_is_recovered_from(tmp_path):
+    total = steps_of_a_commit(tmp_path)
+    for at in range(total // 2, total + 1):
+        for again in range(1, 40):
+            workspace = make(tmp_path / f"{at}-{again}")
+            with pytest.MonkeyPatch.context() as patch:
+                Faults(patch, at, Killed(), lasting=True)
+                with pytest.raises(Killed):
+                    change(workspace).commit()
+            locking._held.clear()
+            with pytest.MonkeyPatch.context() as patch:
+                faults = Faults(patch, again, Killed(), lasting=True)
+                try:
+                    recover(workspace)
+                except Killed:
+                    pass
+            locking._held.clear()
+            recover(workspace)
+            assert snapshot(workspace) in (OLD, NEW)
+            if faults.count < again:
+                break
+
+
+@pytest.mark.parametrize("kind", [errno.ENOSPC, errno.EXDEV])
+def test_a_step_that_fails_changes_nothing_and_says_so(tmp_path, kind):
+    committed = 0
+    for at in range(1, steps_of_a_commit(tmp_path) + 1):
+        workspace = make(tmp_path / str(at))
+        with pytest.MonkeyPatch.context() as patch:
+            Faults(patch, at, OSError(kind, os.strerror(kind)))
+            try:
+                change(workspace).commit()
+                committed += 1
+                expected = NEW
+            except (PatchqError, OSError) as error:
+                assert os.strerror(kind) in str(error)
+                expected = OLD
+        assert snapshot(workspace) == expected
+        recover(workspace)
+        assert snapshot(workspace) == expected
+    assert committed <= 3
+
+
+def test_a_disk_that_stays_full_is_put_right_later(tmp_path):
+    for at in range(1, steps_of_a_commit(tmp_path) + 1):
+        workspace = make(tmp_path / str(at))
+        with pytest.MonkeyPatch.context() as patch:
+            Faults(patch, at, OSError(errno.EIO, "broken"), lasting=True)
+            try:
+                change(workspace).commit()
+            except (PatchqError, OSError):
+                pass
+        recover(workspace)
+        assert snapshot(workspace) in (OLD, NEW)
+
+
+def test_an_interrupt_takes_the_change_back(workspace, monkeypatch):
+    real = os.replace
+    calls = []
+
+    def interrupted(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        change(workspace).commit()
+    assert snapshot(workspace) == OLD
+
+
+def test_modes_do_not_depend_on_the_umask(workspace):
+    before = os.umask(0o077)
+    try:
+        change(workspace).commit()
+    finally:
+        os.umask(before)
+    modes = {
+        name: (workspace.root / name).stat().st_mode & 0o777
+        for name in ("upstream.lock", "notes", "series/v1", "series/v1/sub", "series/v2/c.patch")
+    }
+    assert modes == {
+        "upstream.lock": 0o644,
+        "notes": 0o755,
+        "series/v1": 0o755,
+        "series/v1/sub": 0o755,
+        "series/v2/c.patch": 0o644,
+    }
+
+
+def test_the_state_directory_is_ignored_by_git(workspace):
+    change(workspace).commit()
+    assert (workspace.state_dir / ".gitignore").read_bytes() == b"*\n"
+
+
+def test_undo_takes_back_one_command_at_a_time(workspace):
+    change(workspace).commit()
+    again = Transaction(workspace, "drop b.patch")
+    again.remove(workspace.series_path("v2"))
+    again.commit()
+    assert undo(workspace) == "drop b.patch"
+    assert snapshot(workspace) == NEW
+    assert undo(workspace) == "rebase --onto v2"
+    assert snapshot(workspace) == OLD
+    with pytest.raises(InputError, match="nothing to undo"):
+        undo(workspace)
+
+
+def test_undo_never_takes_a_later_edit_with_it(workspace):
+    change(workspace).commit()
+    (workspace.series_path("v2") / "c.patch").write_bytes(b"by hand")
+    with pytest.raises(InputError, match="series/v2 was changed since"):
+        undo(workspace)
+    assert (workspace.series_path("v2") / "c.patch").read_bytes() == b"by hand"
+    assert workspace.lock_path.read_bytes() == b"new lock"
+
+
+def test_old_transactions_are_forgotten(workspace):
+    for number in range(KEPT + 3):
+        transaction = Transaction(workspace, str(number))
+        transaction.write_file(workspace.lock_path, b"%d" % number)
+        transaction.commit()
+    assert len(list((workspace.state_dir / "transactions").iterdir())) == KEPT
+    assert undo(workspace) == str(KEPT + 2)
+
+
+def test_a_directory_is_no_file(workspace):
+    transaction = Transaction(workspace, "x")
+    transaction.write_file(workspace.lock_path, b"new")
+    transaction.write_file(workspace.series_path("v1"), b"file")
+    with pytest.raises(PatchqError, match="nothing was changed"):
+        transaction.commit()
+    assert snapshot(workspace) == OLD
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "", "a/../../x"])
+def test_nothing_is_written_outside(workspace, name):
+    transaction = Transaction(workspace, "x")
+    with pytest.raises(ValueError, match="inside"):
+        transaction.write_directory(workspace.series_path("v2"), {name: b""})
+
+
+def test_changes_of_one_transaction_do_not_overlap(workspace):
+    transaction = Transaction(workspace, "x")
+    transaction.remove(workspace.series_dir)
+    with pytest.raises(ValueError, match="overlap"):
+        transaction.write_file(workspace.settings_path, b"")
+    with pytest.raises(ValueError, match="not inside"):
+        transaction.remove(workspace.root)
+
+
+def hold(root, ready, release):
+    with exclusive(Workspace(root)):
+        ready.set()
+        release.wait(20)
+
+
+@pytest.fixture
+def holder(workspace):
+    context = multiprocessing.get_context("fork")
+    ready, release = context.Event(), context.Event()
+    process = context.Process(target=hold, args=(workspace.root, ready, release))
+    process.start()
+    assert ready.wait(20)
+    yield process, release
+    release.set()
+    process.join()
+
+
+def test_a_second_process_is_told_who_holds_the_lock(workspace, holder):
+    with (
+        pytest.raises(PatchqError, match=rf"process {holder[0].pid}, `.+`, since \d"),
+        exclusive(workspace, wait=0.1),
+    ):
+        pass
+
+
+def test_a_second_process_waits(workspace, holder):
+    holder[1].set()
+    with exclusive(workspace, wait=10):
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(workspace, holder):
+    holder[0].kill()
+    with exclusive(workspace, wait=10):
+        pass
+
+
+def test_the_lock_may_be_nested(workspace):
+    with exclusive(workspace), exclusive(workspace, wait=0):
+        pass
+    with exclusive(workspace, wait=0):
+        pass
