@@ -12,19 +12,22 @@ from patchq.model.series import Guard
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 
 WHERE = Where("retired.yaml")
-PATCH = b"""\
-Subject: Prune
- leading
-
---- a/x.py
-+++ b/x.py
-@@ -1,4 +1,4 @@
- def f():
- 
--\treturn 1  
-+\treturn "\xc3\xa9" + '%s'
- # end
-""" + b" " + b"x" * 300 + b"\n"  # fmt: skip
+PATCH = b"\n".join(
+    [
+        b"Subject: Prune",
+        b" leading",
+        b"",
+        b"--- a/x.py",
+        b"+++ b/x.py",
+        b"@@ -1,4 +1,4 @@",
+        b" def f():",
+        b" ",
+        b"-\treturn 1  ",
+        b'+\treturn "\xc3\xa9" + "%s"',
+        b" # " + b"x" * 300,
+        b"",
+    ]
+)
 
 RECORD = Retired(
     name="prune.patch",
@@ -70,10 +73,9 @@ def test_a_record_reads_back():
 
 nasty = st.lists(
     st.sampled_from(
-        [b"\n", b"\r\n", b"\r", b" ", b"\t", b"\xc2\x85", b"\xe2\x80\xa8", b"\xef\xbb\xbf"]
-        + [b"\xff", b"\0", b"\x7f", b"-", b"+x", b"---", b"...", b"#", b": ", b"\xf0\x9f\x98\x80"]
+        "\n|\r\n|\r| |\t|\x85|\u2028|\ufeff|\udcff|\0|\x7f|-|+x|---|...|#|: |\U0001f600".split("|")
     )
-).map(b"".join)
+).map(lambda parts: "".join(parts).encode("utf-8", "surrogateescape"))
 
 
 @given(st.binary() | nasty)

@@ -47,7 +47,12 @@ class Carrier:
         self._objects = objects
 
     def carry(
-        self, patch: Patch, ours: str, result: str, before: Entries, after: Entries,
+        self,
+        patch: Patch,
+        ours: str,
+        result: str,
+        before: Entries,
+        after: Entries,
         moves: Mapping[str, str],
     ) -> Carried:
         """Write ``patch`` so that it takes tree ``ours`` to tree ``result``.

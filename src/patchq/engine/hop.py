@@ -1,4 +1,4 @@
-"""The way from one base to another: where paths went, what is covered, which commits lie between."""
+"""The way from one base to another: where paths went, what is covered, the commits between."""
 
 from __future__ import annotations
 
@@ -105,9 +105,10 @@ class Hop:
 
     @cached_property
     def _coverages(self) -> Sequence[Coverage]:
-        archives = (base.archive for base in (self.old, self.new))
         return [
-            Coverage(archive.covers, archive.excludes) for archive in archives if archive is not None
+            Coverage(base.archive.covers, base.archive.excludes)
+            for base in (self.old, self.new)
+            if base.archive is not None
         ]
 
     def _restricted(self, tree: str) -> str:

@@ -7,7 +7,7 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -103,7 +103,7 @@ class Judge:
             name=patch.name,
             verdict=Verdict.NOT_COVERED,
             paths=tuple(PathChange(path, None if path in blind else path) for path in patch.paths),
-            hunks=_outcomes(patch, lambda file: HunkState.UNCOVERED),
+            hunks=_outcomes(patch, HunkState.UNCOVERED),
             evidence=(evidence,),
             kind=patch.header.kind,
         )
@@ -121,7 +121,7 @@ class Judge:
             name=patch.name,
             verdict=verdict,
             paths=tuple(PathChange(path, self._hop.place(path).new) for path in patch.paths),
-            hunks=_outcomes(patch, lambda file: state),
+            hunks=_outcomes(patch, state),
             evidence=(*evidence, requires),
             blocked_by=tuple(missing),
             kind=patch.header.kind,
@@ -277,11 +277,9 @@ class Judge:
             return self._ruled(facts, *ruled)
         landed = any(trail.has_landed for trail in trails)
         verdict = Verdict.SUPERSEDED if landed and not gone else Verdict.CONFLICT
-        evidence += self._collisions(facts, trails) + self._moves(facts) + self._splits(facts)
+        evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
-            self._report(
-                facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence
-            )
+            self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
         )
 
     def _all_gone(
@@ -341,9 +339,7 @@ class Judge:
             units, [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
         )
 
-    def _follow(
-        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
-    ) -> list[Trail]:
+    def _follow(self, units: Sequence[Unit], states: Sequence[State], facts: _Facts) -> list[Trail]:
         return self._walker.follow(units, states, facts.entries)
 
     def _by_rules(self, patch: Patch) -> tuple[Verdict, tuple[Evidence, ...]] | None:
@@ -362,11 +358,9 @@ class Judge:
                 return verdict, (evidence,)
         return None
 
-    def _ruled(
-        self, facts: _Facts, verdict: Verdict, evidence: tuple[Evidence, ...]
-    ) -> Judgement:
+    def _ruled(self, facts: _Facts, verdict: Verdict, evidence: tuple[Evidence, ...]) -> Judgement:
         state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
-        hunks = _outcomes(facts.case.patch, lambda file: state)
+        hunks = _outcomes(facts.case.patch, state)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
 
     def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
@@ -386,7 +380,7 @@ class Judge:
             evidence.append(self._evidence(EvidenceKind.MERGED, text, commit, paths=files))
         return tuple(evidence)
 
-    def _collisions(self, facts: _Facts, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+    def _collisions(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
         colliding = [
             trail for trail in trails if trail.end is State.COLLIDES and not trail.has_landed
         ]
@@ -472,9 +466,9 @@ class Judge:
         )
 
 
-def _outcomes(patch: Patch, state_of: Callable[[str], HunkState]) -> tuple[HunkOutcome, ...]:
+def _outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
     return tuple(
-        HunkOutcome(change.paths[0], index, state_of(change.paths[0]))
+        HunkOutcome(change.paths[0], index, state)
         for change in patch.files
         for index in ([hunk.index for hunk in change.hunks] or [0])
     )

@@ -47,26 +47,30 @@ def exclusive(workspace: Workspace, wait: float = 10.0) -> Iterator[None]:
 
 
 def _acquire(path: Path, deadline: float) -> int:
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if _try_lock(file) and _is_at(file, path):
-            _sign(file)
-            return file
-        os.close(file)
+    while (file := _try_acquire(path)) is None:
         if time.monotonic() >= deadline:
             raise PatchqError(
                 f"another patchq is at work in this workspace: {_holder(path)}",
                 hint="Wait for it to end, or end it; what it began is then finished or taken back.",
             )
         time.sleep(_POLL)
+    return file
 
 
-def _try_lock(file: int) -> bool:
+def _try_acquire(path: Path) -> int | None:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(file, path):
+            _sign(file)
+            return file
     except BlockingIOError:
-        return False
-    return True
+        pass
+    except BaseException:
+        os.close(file)
+        raise
+    os.close(file)
+    return None
 
 
 def _is_at(file: int, path: Path) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from patchq.engine.hop import Hop
 from patchq.engine.judge import Case, Judge, Judgement
+from patchq.engine.project import Project
 from patchq.engine.stack import Stack, below
-from patchq.errors import InputError
-from patchq.model.lock import Base, Lock
+from patchq.errors import InputError, Where
+from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import Retired, Standing, render_retired
 from patchq.model.series import SeriesEntry
@@ -36,6 +37,27 @@ class Rebased:
     tree: str
     """The new base with every patch that is active under the default guards."""
 
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The names of the patches that go into the new series."""
+        return tuple(
+            report.name
+            for report in self.report.patches
+            if report.action in (Action.CARRY, Action.ADAPT)
+        )
+
+
+def judge_series(project: Project, source: str, onto: str, progress: Progress = quiet) -> Rebased:
+    """Judge the series on ``source`` on the base ``onto``, both by name.
+
+    Raises :class:`InputError` where a name is unknown or they are the same base.
+    """
+    if source == onto:
+        raise InputError(f"the series is on {onto} already; name another base")
+    hop = project.hop(source, onto)
+    series = project.workspace.load(source)
+    return rebase_series(hop, series, ages(project.workspace, source), progress)
+
 
 def rebase_series(
     hop: Hop,
@@ -45,7 +67,7 @@ def rebase_series(
 ) -> Rebased:
     """Judge each patch of ``source`` (a series for ``hop.old``) on ``hop.new``.
 
-    Raises :class:`patchq.engine.stack.PatchRefusedError` where the series does not apply to its own base.
+    Raises :class:`InputError` where the series does not apply to its own base.
     """
     run = _Run(hop, source)
     judgements: dict[str, Judgement] = {}
@@ -180,19 +202,14 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
     )
 
 
-def choose_source(workspace: Workspace, lock: Lock, onto: str) -> str:
-    """The newest series strictly before ``onto`` in the lock's order.
-
-    Raises :class:`InputError` where there is none.
-    """
-    have = set(workspace.series_names())
-    earlier = [base.name for base in lock.previous(onto) if base.name in have]
-    if not earlier:
+def refuse_existing(workspace: Workspace, tag: str) -> None:
+    """Raise :class:`InputError` where ``tag`` has a series already."""
+    if workspace.series_path(tag).exists():
         raise InputError(
-            f"there is no series before {onto} in the order of upstream.lock",
-            hint="Name one with --from, or start one: `patchq import FILE… --tag TAG`.",
+            f"there is a series on {tag} already",
+            where=Where(f"series/{tag}"),
+            hint="--replace rebases over it; --dry-run only judges.",
         )
-    return earlier[-1]
 
 
 def ages(workspace: Workspace, upto: str) -> Counter[str]:

@@ -80,9 +80,7 @@ class Walker:
         answers = self._merger.merge_all(questions)
         return [
             _state(unit, entries, question.ours, answer.tree if answer.clean else None)
-            for unit, entries, question, answer in zip(
-                units, ours, questions, answers, strict=True
-            )
+            for unit, entries, question, answer in zip(units, ours, questions, answers, strict=True)
         ]
 
     def follow(
@@ -159,9 +157,7 @@ def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> Sta
     return State.COLLIDES if merged is None else State.APPLIES
 
 
-def _names(
-    paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]
-) -> dict[str, set[str]]:
+def _names(paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]) -> dict[str, set[str]]:
     """Every name each path has between the bases."""
     names = {path: {path, hop.place(path).new or path} for path in paths}
     renames = [

@@ -21,6 +21,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -237,7 +238,8 @@ class _Slot:
         for index, change in enumerate(changes):
             self._put_one(self.root / change.path, change, self._new(index), self._old(index))
         self._sync_all(changes)
-        self.enter(_FORWARD, _DONE)
+        # Not synced: were it lost, recovery would find everything in place already.
+        (self.directory / _FORWARD).rename(self.directory / _DONE)
 
     def _put_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
         if change.kind is not Kind.ABSENT and not new.exists():
@@ -308,7 +310,8 @@ class _Slot:
     def discard(self) -> None:
         """Forget the transaction."""
         # First, so that a half-removed transaction is never taken for one that can be undone.
-        (self.directory / _DONE).unlink(missing_ok=True)
+        with suppress(OSError):
+            (self.directory / _DONE).unlink()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -55,9 +55,7 @@ def _whole_unit(change: FileChange, applied: Applied) -> Unit:
     )
 
 
-def _hunk_units(
-    change: FileChange, applied: Applied, objects: Objects
-) -> tuple[Unit, ...] | None:
+def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple[Unit, ...] | None:
     """One unit a hunk, None where the hunks of the file cannot be told apart for certain."""
     if len(change.hunks) < 2 or len(change.paths) != 1:
         return None

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from patchq.errors import UpstreamError
 
+_PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.I | re.M)
+
 
 @dataclass(frozen=True)
 class Lender:
@@ -40,7 +42,7 @@ class Lender:
                 "(`git fetch --unshallow` there completes it)"
             )
         promised = any((self.objects / "pack").glob("*.promisor"))
-        if promised or re.search(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", self.config, re.I | re.M):
+        if promised or _PARTIAL.search(self.config):
             limits.append(
                 f"{self.directory} is a partial clone: an object that is missing there is an error"
             )
@@ -105,6 +107,7 @@ def _common_directory(directory: Path) -> Path:
     """A linked worktree keeps its objects in the main repository (gitrepository-layout)."""
     pointer = directory / "commondir"
     return (directory / pointer.read_text().strip()).resolve() if pointer.is_file() else directory
+
 
 def _require_sha1(lender: Lender) -> None:
     if re.search(r"^\s*objectformat\s*=\s*sha256", lender.config, re.I | re.M):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchq.git.objects import Objects, decode_path
-from patchq.git.process import EMAIL, IDENTITY, Git, GitFailed, Result
+from patchq.git.process import EMAIL, IDENTITY, Git, GitFailedError, Result
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Merger:
     def merge_all(self, questions: Sequence[Question]) -> list[Merged]:
         """Answer every question, in order, with at most one git process.
 
-        Raises :class:`GitFailed` where git could not merge at all (a missing object, say).
+        Raises :class:`GitFailedError` where git could not merge at all (a missing object, say).
         """
         unknown = [q for q in dict.fromkeys(questions) if q not in self._known]
         hard = []
@@ -92,7 +92,7 @@ class Merger:
         )
         answers = _parse(result.stdout)
         if len(answers) != len(questions):
-            raise GitFailed("merge-tree", Result(result.status, b"", result.stderr))
+            raise GitFailedError("merge-tree", Result(result.status, b"", result.stderr))
         return answers
 
     def _commit(self, tree: str, *parents: str) -> str:

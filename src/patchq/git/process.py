@@ -90,7 +90,7 @@ class Result:
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
 
-class GitFailed(UpstreamError):
+class GitFailedError(UpstreamError):
     """A git process ended with a status its caller did not allow for."""
 
     def __init__(self, command: str, result: Result):
@@ -144,13 +144,13 @@ class Git:
     ) -> Result:
         """Run ``git args`` to its end.
 
-        Raises :class:`GitFailed` where the exit status is not in ``allow``.
+        Raises :class:`GitFailedError` where the exit status is not in ``allow``.
         """
         process = self.start(args, environment)
         out, err = process.communicate(stdin)
         result = Result(process.returncode, out, err)
         if result.status not in allow:
-            raise GitFailed(args[0], result)
+            raise GitFailedError(args[0], result)
         return result
 
     def text(self, *args: str, stdin: bytes = b"") -> str:

@@ -55,7 +55,7 @@ class RenameMap:
         git's rule for directory renames: a directory counts as moved when none of it is left, and
         it moved to where most of its files went (git-merge, merge.directoryRenames).
         """
-        directory, _, name = path.rpartition("/")
+        directory, _, _ = path.rpartition("/")
         while directory:
             if self._objects.entry(self._new, directory) is not None:
                 return path

@@ -8,7 +8,6 @@ object directory that is gone with the process, so that the store does not grow 
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -154,4 +153,4 @@ def _lend(alternates: Path, lender: Lender | None) -> None:
         alternates.parent.mkdir(parents=True, exist_ok=True)
         aside = alternates.with_name("alternates.new")
         aside.write_text("".join(f"{line}\n" for line in wanted))
-        os.replace(aside, alternates)
+        aside.replace(alternates)

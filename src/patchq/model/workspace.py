@@ -89,12 +89,8 @@ class Workspace:
         names = self.lock().names
         return tuple(name for name in names if (self.series_path(name) / SERIES).is_file())
 
-    def load(self, tag: str) -> SeriesDirectory:
-        """The series on ``tag``.
-
-        Raises :class:`InputError` where ``tag`` is not in the lock, has no series, or a file of
-        the series is missing or malformed.
-        """
+    def series(self, tag: str) -> Series:
+        """The order and guards of the series on ``tag``; see :meth:`load` for what it raises."""
         self.lock().position(tag)
         path = self.series_path(tag)
         series_path = path / SERIES
@@ -104,7 +100,16 @@ class Workspace:
                 where=self._where(path),
                 hint=f"There are series on: {', '.join(self.series_names()) or 'no base yet'}.",
             )
-        series = read_series(self._read(series_path), self._where(series_path))
+        return read_series(self._read(series_path), self._where(series_path))
+
+    def load(self, tag: str) -> SeriesDirectory:
+        """The series on ``tag`` with its patches.
+
+        Raises :class:`InputError` where ``tag`` is not in the lock, has no series, or a file of
+        the series is missing or malformed.
+        """
+        series = self.series(tag)
+        path = self.series_path(tag)
         retired_path = path / RETIRED
         retired = _read_if_there(retired_path)
         return SeriesDirectory(

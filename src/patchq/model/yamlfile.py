@@ -197,10 +197,9 @@ class Dumper(yaml.SafeDumper):
         return True
 
     def text(self, value: str) -> yaml.ScalarNode:
+        style = "|" if "\n" in value else None
         if _NOT_LITERAL.search(value):
             style = '"'
-        else:
-            style = "|" if "\n" in value else None
         return self.represent_scalar(_STRING, value, style=style)
 
     def content(self, value: bytes) -> yaml.ScalarNode:

@@ -1,0 +1,1 @@
+"""The command line: one module a command. It parses, calls the engine and hands on the result."""

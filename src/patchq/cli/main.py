@@ -1,0 +1,150 @@
+"""The ``patchq`` command: global options, the list of commands, errors into words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from patchq import __version__
+from patchq.cli.session import Session
+from patchq.errors import PatchqError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="patchq",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Carry a patch series on a fast upstream: rebase it without a checkout, see with evidence "
+    "what became of every patch, export reproducible source trees.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"patchq {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    context: typer.Context,
+    directory: Annotated[
+        Path,
+        typer.Option("-C", metavar="DIR", help="Work as if started in DIR."),
+    ] = Path(),
+    upstream: Annotated[
+        str | None,
+        typer.Option(
+            envvar="PATCHQ_UPSTREAM",
+            metavar="PATH|URL",
+            help="Another copy of the upstream: a clone that lends its objects, or a URL.",
+        ),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    _show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Global options."""
+    context.obj = Session(directory, upstream, debug)
+
+
+def main() -> None:
+    """Run the command line and exit with its code.
+
+    0 fine, 1 findings that need a person, 2 usage or bad input, 3 upstream, lock or network,
+    130 interrupted.
+    """
+    # as an exception, so that what is half done is taken back on the way out
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; turns every expected error into words on stderr and an exit code."""
+    debug = "--debug" in arguments
+    try:
+        result = app(arguments, prog_name="patchq", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.Abort:
+        _say("interrupted; nothing is half-written")
+        return INTERRUPTED
+    except typer.TyperException as error:
+        _show_usage(error)
+        return error.exit_code
+    except BrokenPipeError:
+        # the reader went away, which is its right; keep the interpreter from flushing again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except PatchqError as error:
+        if debug:
+            raise
+        _say(str(error))
+        if error.hint:
+            _say(error.hint, label="hint")
+        return error.exit_code
+    except OSError as error:
+        if debug:
+            raise
+        _say(_words(error))
+        return 2
+    return result if isinstance(result, int) else 0
+
+
+def _show_usage(error: typer.TyperException) -> None:
+    show = getattr(error, "show", None)
+    if show is None:
+        _say(str(error))
+    else:
+        show()
+
+
+def _say(text: str, label: str = "error") -> None:
+    typer.echo(f"{label}: {text}", err=True)
+
+
+def _words(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "no space left on the disk; the workspace is as it was"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+# Each module adds its command to the app.
+from patchq.cli import (  # noqa: E402
+    export,
+    fetch,
+    import_patches,
+    import_upstream,
+    init,
+    lint,
+    list_patches,
+    lock,
+    rebase,
+    report,
+    show,
+)
+
+for module in (
+    init,
+    lock,
+    fetch,
+    import_upstream,
+    import_patches,
+    list_patches,
+    show,
+    lint,
+    rebase,
+    report,
+    export,
+):
+    module.register(app)

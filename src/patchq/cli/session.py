@@ -1,0 +1,122 @@
+"""What every command needs: the workspace, the store, a place for notices."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from patchq.errors import InputError
+from patchq.model.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from patchq.engine.project import Project
+    from patchq.git.store import Store
+    from patchq.model.lock import Lock
+    from patchq.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of the command line; ``context.obj`` of every command."""
+
+    start: Path
+    upstream: str | None
+    debug: bool
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The workspace around ``start``; an interrupted write to it is settled first."""
+        from patchq.engine.transaction import recover
+
+        workspace = find_workspace(self.start)
+        settled = recover(workspace)
+        if settled:
+            self.notice(settled)
+        return workspace
+
+    @cached_property
+    def lock(self) -> Lock:
+        """The workspace's lock."""
+        return self.workspace.lock()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The workspace's settings."""
+        return self.workspace.settings()
+
+    @cached_property
+    def store(self) -> Store:
+        """The workspace's store, with the objects of the lender that counts."""
+        from patchq.engine.upstream import open_upstream
+
+        opened = open_upstream(self.workspace, self.upstream or self.lock.upstream)
+        for limit in opened.limits:
+            self.notice(limit)
+        return opened.store
+
+    @cached_property
+    def project(self) -> Project:
+        """All of it, as the engine takes it."""
+        from patchq.engine.project import Project
+
+        return Project(self.workspace, self.lock, self.settings, self.store)
+
+    @property
+    def newest_series(self) -> str:
+        """The last base in the lock's order that has a series; raises :class:`InputError`."""
+        names = self.workspace.series_names()
+        if not names:
+            raise InputError(
+                "this workspace has no series yet",
+                hint="Start one: `patchq import FILE… --tag TAG`.",
+            )
+        return names[-1]
+
+    @contextmanager
+    def writing(self) -> Iterator[Workspace]:
+        """The workspace, ours alone while it is written to."""
+        from patchq.engine.locking import exclusive
+
+        with exclusive(self.workspace):
+            yield self.workspace
+
+    def notice(self, text: str) -> None:
+        """Say something on stderr that is neither result nor error."""
+        typer.echo(f"patchq: {text}", err=True)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[_Progress]:
+        """Progress on a terminal, silence in a pipe."""
+        if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            yield _Progress(None)
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as status:
+            yield _Progress(lambda text: status.update(f"{what}: {text}"))
+
+
+class _Progress:
+    """Takes the engine's progress calls and shows them on a status line, if there is one."""
+
+    def __init__(self, show: object):
+        self._show = show
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        if callable(self._show):
+            self._show(f"{done}/{total} {name}")
+
+
+def session(context: typer.Context) -> Session:
+    """The session of a command's context."""
+    found = context.obj
+    assert isinstance(found, Session)
+    return found
