@@ -20,21 +20,21 @@ WHERE = Where("series/patchq.yaml")
         ("", ()),
     ],
 )
-def test_only_trailing_numbers_count(subject, numbers):
+def test_only_trailing_numbers_count(subject: str, numbers: tuple[int, ...]) -> None:
     assert Settings().pull_requests(subject) == numbers
 
 
-def test_upstreams_own_pattern():
+def test_upstreams_own_pattern() -> None:
     settings = read_settings(rb"pr_pattern: '!(\d+)'", WHERE)
     assert settings.pull_requests("Fix !1 for good !22") == (22,)
 
 
 @pytest.mark.parametrize("raw", [b"", b"# nothing\n", b"{}", b"version: 1\n"])
-def test_defaults(raw):
+def test_defaults(raw: bytes) -> None:
     assert read_settings(raw, WHERE) == Settings()
 
 
-def test_everything():
+def test_everything() -> None:
     raw = b"""\
 version: 1
 main: refs/heads/main
@@ -69,7 +69,7 @@ checks:
         (b"checks:\n  a: 1\n  a: 2", 3, "given twice"),
     ],
 )
-def test_malformed_settings_are_refused_with_the_line(raw, line, words):
+def test_malformed_settings_are_refused_with_the_line(raw: bytes, line: int, words: str) -> None:
     with pytest.raises(InputError) as caught:
         read_settings(raw, WHERE)
     assert words in caught.value.message

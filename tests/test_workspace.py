@@ -1,5 +1,7 @@
 """The workspace on disk: found, listed, and loaded with every mistake at its place."""
 
+from pathlib import Path
+
 import pytest
 
 from patchq.errors import InputError, Where
@@ -17,7 +19,7 @@ BASES = tuple(
 
 
 @pytest.fixture
-def workspace(tmp_path):
+def workspace(tmp_path: Path) -> Workspace:
     workspace = Workspace(tmp_path)
     workspace.lock_path.write_bytes(render_lock(Lock("https://example.org/x.git", BASES)))
     for tag in ("v1", "v2", "unlocked"):
@@ -28,32 +30,32 @@ def workspace(tmp_path):
     return workspace
 
 
-def test_found_from_below(workspace):
+def test_found_from_below(workspace: Workspace) -> None:
     assert find_workspace(workspace.series_path("v1")).root == workspace.root.resolve()
 
 
-def test_not_found(tmp_path):
+def test_not_found(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         find_workspace(tmp_path)
-    assert "patchq init" in caught.value.hint
-    assert "-C DIR" in caught.value.hint
+    assert "patchq init" in (caught.value.hint or "")
+    assert "-C DIR" in (caught.value.hint or "")
 
 
-def test_series_come_in_the_locks_order(workspace):
+def test_series_come_in_the_locks_order(workspace: Workspace) -> None:
     assert workspace.series_names() == ("v2", "v1")
 
 
-def test_settings_may_be_missing(workspace):
+def test_settings_may_be_missing(workspace: Workspace) -> None:
     assert workspace.settings() == Settings()
     workspace.settings_path.write_bytes(b"main: dev\n")
     assert workspace.settings().main == "dev"
     workspace.settings_path.write_bytes(b"main: [\n")
     with pytest.raises(InputError) as caught:
         workspace.settings()
-    assert caught.value.where.file == "series/patchq.yaml"
+    assert str(caught.value.where).startswith("series/patchq.yaml:")
 
 
-def test_a_series_is_loaded_whole(workspace):
+def test_a_series_is_loaded_whole(workspace: Workspace) -> None:
     path = workspace.series_path("v1")
     retired = Retired(
         "old.patch", Verdict.EXPIRED, "why", (), PATCH, Standing.RETIRED, since="v1", base="v10"
@@ -69,22 +71,22 @@ def test_a_series_is_loaded_whole(workspace):
     assert loaded.recipe == b"pins: {}\n"
 
 
-def test_what_a_series_need_not_have(workspace):
+def test_what_a_series_need_not_have(workspace: Workspace) -> None:
     loaded = workspace.load("v1")
     assert loaded.retired == ()
     assert loaded.recipe is None
 
 
-def test_a_missing_patch_is_named_with_its_line(workspace):
+def test_a_missing_patch_is_named_with_its_line(workspace: Workspace) -> None:
     path = workspace.series_path("v1")
     (path / "fix.patch").rename(path / "fixx.patch")
     with pytest.raises(InputError, match=r"no file fix\.patch") as caught:
         workspace.load("v1")
     assert caught.value.where == Where("series/v1/series", 2)
-    assert "fixx.patch" in caught.value.hint
+    assert "fixx.patch" in (caught.value.hint or "")
 
 
-def test_a_directory_is_no_patch(workspace):
+def test_a_directory_is_no_patch(workspace: Workspace) -> None:
     path = workspace.series_path("v1")
     (path / "fix.patch").unlink()
     (path / "fix.patch").mkdir()
@@ -96,18 +98,18 @@ def test_a_directory_is_no_patch(workspace):
     ("tag", "words"),
     [("unlocked", "not a base"), ("v10", "no series on v10"), ("../v1", "not a base")],
 )
-def test_a_series_that_is_not_there(workspace, tag, words):
+def test_a_series_that_is_not_there(workspace: Workspace, tag: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         workspace.load(tag)
 
 
-def test_a_missing_lock(tmp_path):
+def test_a_missing_lock(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         Workspace(tmp_path).lock()
     assert caught.value.where == Where("upstream.lock")
 
 
-def test_the_state_directory_ignores_itself(workspace):
+def test_the_state_directory_ignores_itself(workspace: Workspace) -> None:
     ensure_state_dir(workspace)
     ensure_state_dir(workspace)
     assert (workspace.root / ".patchq/.gitignore").read_bytes() == b"*\n"

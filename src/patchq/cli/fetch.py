@@ -1,7 +1,41 @@
-"""Placeholder while its author writes it."""
+"""``patchq fetch``: bring what the lock names."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
 
 import typer
+
+from patchq.cli.session import session
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("fetch")(fetch)
+
+
+def fetch(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[BASE]…", help="Which bases; all without.")
+    ] = None,
+) -> None:
+    """Bring the bases that upstream.lock names, and check them against it.
+
+    \b
+    Examples:
+      patchq fetch
+      patchq fetch v0.5.17
+      patchq --upstream ~/src/sglang fetch
+    """
+    from patchq.engine.upstream import fetch_bases, is_url
+    from patchq.git.remote import Remote
+
+    run = session(context)
+    bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
+    places = (place for place in (run.upstream, run.lock.upstream) if place and is_url(place))
+    url = next(places, None)
+    remote = url and Remote(url, run.store.directory, terminal=sys.stderr.isatty())
+    for base, outcome in fetch_bases(run.workspace, run.store, remote or None, bases):
+        typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")

@@ -1,7 +1,167 @@
-"""Placeholder while its author writes it."""
+"""``patchq import``: patches from anywhere into a series."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from patchq.cli.session import session
+from patchq.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from patchq.engine.importing import Given, Imported, Notice
+    from patchq.model.series import Guard
+
+SCHEMA = "patchq.import/1"
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("import")(import_patches)
+
+
+def import_patches(
+    context: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="A patch or a mailbox; - for standard input."),
+    ],
+    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="The series to add to.")],
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--guard", metavar="GUARD", help="Apply only with GUARD (only without: --guard=-GUARD)."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What the patch is called.")
+    ] = None,
+    together: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="GUARD", help="Make sure that it also applies with GUARD on."
+        ),
+    ] = None,
+    propose_end: Annotated[
+        bool,
+        typer.Option("--propose-end", help="Write the proposed end of a patch that has none."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Bring patches from anywhere into a series.
+
+    Bare diffs, quilt patches, git diffs, mails and mailboxes are applied strictly on top of the
+    series and written as git mails, prose kept as the description. All come in, or none.
+
+    \b
+    Examples:
+      patchq import fix.patch --tag v0.5.17
+      patchq import *.diff --tag v0.5.17 --guard nemotron
+      git diff | patchq import - --name fix --tag v0.5.17
+    """
+    from patchq.engine.importing import Importer, Terms, now, open_series, user_identity
+    from patchq.engine.transaction import Transaction
+
+    here = session(context)
+    base = here.lock.base(tag)
+    given, notices = _read(files, name)
+    terms = Terms(
+        guards=tuple(map(_guard, guard or ())),
+        together=frozenset(together or ()),
+        author=user_identity(here.workspace.root),
+        date=now(),
+        write_end=propose_end,
+    )
+    with here.writing() as workspace, here.progress("import") as progress:
+        directory = open_series(workspace, tag)
+        importer = Importer(here.store, base, directory, here.settings.default_guards, terms)
+        patches: list[Imported] = []
+        for number, one in enumerate(given, 1):
+            progress(number, len(given), one.name)
+            patches.append(importer.bring(one))
+        if not dry_run:
+            transaction = Transaction(workspace, f"import {' '.join(files)} --tag {tag}")
+            importer.stage(transaction)
+            transaction.commit()
+    for notice in (*notices, *(notice for patch in patches for notice in patch.notices)):
+        here.notice(str(notice))
+    if as_json:
+        typer.echo(_json(tag, patches, notices, dry_run=dry_run))
+    else:
+        typer.echo(_text(tag, patches, dry_run=dry_run))
+
+
+def _read(files: Sequence[str], name: str | None) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
+    from patchq.engine.importing import read_given
+
+    if name is not None and len(files) > 1:
+        raise InputError("--name names one patch", hint="Import the files one by one.")
+    given: list[Given] = []
+    notices: list[Notice] = []
+    for file in files:
+        if file == "-" and name is None:
+            raise InputError("a patch from standard input needs --name")
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        patches, remarks = read_given("standard input" if file == "-" else file, raw, name)
+        given.extend(patches)
+        notices.extend(remarks)
+    return tuple(given), tuple(notices)
+
+
+def _guard(text: str) -> Guard:
+    from patchq.model.series import Guard
+
+    word = text.removeprefix("#")
+    return Guard(word.lstrip("+-"), not word.startswith("-"))
+
+
+def _text(tag: str, patches: Iterable[Imported], *, dry_run: bool) -> str:
+    from patchq.engine.importing import Form
+
+    words = {
+        Form.VERBATIM: "as it is",
+        Form.REWRITTEN: "as a git mail",
+        Form.MERGED: "by three-way merge, as a git mail",
+    }
+    verb = "would import" if dry_run else "imported"
+    return "\n".join(f"{verb} {one.patch.name} onto {tag}, {words[one.form]}" for one in patches)
+
+
+def _json(
+    tag: str, patches: Iterable[Imported], notices: Iterable[Notice], *, dry_run: bool
+) -> str:
+    import json
+
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "tag": tag,
+            "dry_run": dry_run,
+            "patches": [
+                {
+                    "name": one.patch.name,
+                    "source": one.source,
+                    "form": one.form.value,
+                    "strip": one.strip,
+                    "sha256": one.patch.sha256,
+                    "end": one.end,
+                    "notices": list(map(_notice, one.notices)),
+                }
+                for one in patches
+            ],
+            "notices": list(map(_notice, notices)),
+        },
+        indent=2,
+    )
+
+
+def _notice(notice: Notice) -> dict[str, object]:
+    return {"file": notice.where.file, "line": notice.where.line, "text": notice.text}

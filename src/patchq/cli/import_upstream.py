@@ -1,7 +1,64 @@
-"""Placeholder while its author writes it."""
+"""``patchq import-upstream``: take a release archive as a base."""
+
+from __future__ import annotations
+
+from typing import Annotated
 
 import typer
+
+from patchq.cli.session import session
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("import-upstream")(import_upstream)
+
+
+def import_upstream(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FILE|pypi:NAME==VERSION")],
+    tag: Annotated[str, typer.Option(metavar="TAG", help="The name of the base.")],
+    prefix: Annotated[
+        str, typer.Option(metavar="DIR", help="Where in upstream's tree its files belong.")
+    ] = "",
+    covers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="What it speaks for (a wheel: its packages). Repeat."),
+    ] = None,
+    excludes: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="What of that is left out. Repeat.")
+    ] = None,
+    python: Annotated[
+        str | None, typer.Option(metavar="X.Y", help="For this Python, of several wheels.")
+    ] = None,
+    platform: Annotated[
+        str | None, typer.Option(metavar="TAG", help="For this platform, of several wheels.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(metavar="BASE", help="Put it behind BASE and not at the end.")
+    ] = None,
+) -> None:
+    """Import a source archive or wheel as a base, and lock it.
+
+    \b
+    Examples:
+      patchq import-upstream project-1.2.tar.gz --tag v1.2
+      patchq import-upstream pypi:sglang==0.5.17 --tag v0.5.17 --prefix python
+    """
+    from patchq.engine.upstream import Import, add_bases, find_archive, import_base, open_own
+
+    run = session(context)
+    if after is not None:
+        run.lock.position(after)
+    with run.writing() as workspace:
+        file, origin = find_archive(workspace, run.start, source, python, platform)
+        wanted = Import(tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ()))
+        base = import_base(workspace.lock(), open_own(workspace), wanted)
+        label = f"import-upstream {source} --tag {tag}"
+        added = add_bases(workspace, [base], after=after, label=label)
+    assert base.archive is not None
+    why = "trust on first use" if added else "unchanged"
+    typer.echo(f"{tag} = {base.commit} (sha256 {base.archive.sha256} of {file.name}; {why})")
+    typer.echo(f"covers {' '.join(base.archive.covers) or 'everything'}")
+    if base.archive.excludes:
+        typer.echo(f"leaves out {' '.join(base.archive.excludes)}")

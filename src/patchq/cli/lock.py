@@ -1,7 +1,97 @@
-"""Placeholder while its author writes it."""
+"""``patchq lock``: pin bases of upstream."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
 
 import typer
+
+from patchq.cli.session import Session, session
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
+    app.command("lock")(lock)
+
+
+def lock(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME[=COMMIT]…", help="A tag, or a commit or ref given a name."),
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="BASE", help="Put them behind BASE and not at the end."),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only look whether locked tags moved upstream.")
+    ] = False,
+) -> None:
+    """Pin tags or commits of the upstream as bases in upstream.lock.
+
+    \b
+    Examples:
+      patchq lock v0.5.16 v0.5.17
+      patchq lock dev=main --after v0.5.17
+      patchq lock --check
+    """
+    from patchq.errors import InputError
+
+    run = session(context)
+    if check:
+        if after is not None:
+            raise InputError("--check adds nothing: leave --after out")
+        _check(run, names or [])
+    elif names:
+        _add(run, names, after)
+    else:
+        raise InputError("name what to lock", hint="patchq lock TAG, or NAME=COMMIT.")
+
+
+def _add(run: Session, names: list[str], after: str | None) -> None:
+    from patchq.engine.upstream import Upstream, add_bases, lock_names, parse_request
+    from patchq.git.remote import Remote
+
+    requests = [parse_request(name) for name in names]
+    if after is not None:
+        run.lock.position(after)
+    location = run.upstream or run.lock.upstream
+    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
+    upstream = Upstream(run.store, remote)
+    pins = lock_names(run.lock, upstream, requests)
+    with run.writing() as workspace:
+        label = " ".join(["lock", *names])
+        added = add_bases(workspace, [pin.base for pin in pins], after=after, label=label)
+    for pin in pins:
+        if pin.base.name in added:
+            why = f"{pin.origin} of {upstream}; trust on first use"
+            typer.echo(f"{pin.base.name} = {pin.base.commit} ({why})")
+        else:
+            typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
+
+
+def _check(run: Session, names: list[str]) -> None:
+    from patchq.engine.upstream import Upstream, moved
+    from patchq.errors import UpstreamError
+    from patchq.git.remote import Remote
+
+    location = run.upstream or run.lock.upstream
+    bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
+    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
+    bad = []
+    for base, found in moved(Upstream(run.store, remote), bases):
+        if found is None:
+            typer.echo(f"{base.name}: upstream has no tag of this name; locked by commit")
+        elif found == base.commit:
+            typer.echo(f"{base.name}: unchanged")
+        else:
+            typer.echo(f"{base.name}: moved to {found}, upstream.lock has {base.commit}")
+            bad.append(base.name)
+    if bad:
+        raise UpstreamError(
+            f"moved upstream: {', '.join(bad)}",
+            hint="Nothing was overwritten. If a move is meant, remove the base from upstream.lock "
+            "and lock it again.",
+        )

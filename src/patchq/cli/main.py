@@ -121,6 +121,7 @@ def _words(error: OSError) -> str:
 
 # Each module adds its command to the app.
 from patchq.cli import (  # noqa: E402
+    demo,
     export,
     fetch,
     import_patches,
@@ -146,5 +147,6 @@ for module in (
     rebase,
     report,
     export,
+    demo,
 ):
     module.register(app)

@@ -8,12 +8,20 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from patchq.engine import rules
 from patchq.engine.carry import Carried, Carrier, Rewrite, with_moved_predicates
-from patchq.engine.gone import look_elsewhere
+from patchq.engine.duplicates import brought_by, find_duplicate
+from patchq.engine.gone import (
+    GoneSymbol,
+    edits_imports,
+    gone_symbol,
+    look_elsewhere,
+    symbol_removal,
+    whole_file,
+)
 from patchq.engine.hop import Hop, Placement, Whereabouts
 from patchq.engine.stack import Stack
 from patchq.engine.trail import State, Trail, Walker
@@ -76,6 +84,14 @@ class _Facts:
 
     def with_state(self, where: Whereabouts) -> tuple[str, ...]:
         return tuple(path for path, place in self.placements.items() if place.where is where)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """A unit whose place is gone: its file, or (where given) the symbol it edits."""
+
+    trail: Trail
+    symbol: GoneSymbol | None
 
 
 class Judge:
@@ -169,6 +185,16 @@ class Judge:
             if state is State.EMPTY
             for index in unit.hunks
         }
+        twice = self._duplicates(units, states, facts)
+        if twice:
+            hunks = tuple(
+                replace(hunk, state=HunkState.CONFLICTING, offset=None)
+                if any((hunk.file, hunk.index) == place for place, _ in twice)
+                else hunk
+                for hunk in self._carried_hunks(facts, upstream)
+            )
+            evidence = tuple(item for _, item in twice) + self._moves(facts)
+            return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
         carried, tree = self._carry(facts)
         evidence = self._moves(facts)
         if upstream:
@@ -180,7 +206,8 @@ class Judge:
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
         patch = self._with_predicates(carried.patch)
-        notes = () if patch is carried.patch else ("predicate paths in the header follow the move",)
+        follows = patch is not carried.patch and not facts.moves
+        notes = ("predicate paths in the header follow a move",) if follows else ()
         report = self._report(
             facts,
             verdict,
@@ -241,6 +268,40 @@ class Judge:
                 )
         return tuple(outcomes)
 
+    def _duplicates(
+        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+    ) -> list[tuple[tuple[str, int], Evidence]]:
+        """Hunks whose added lines upstream put elsewhere in the file, with the evidence."""
+        applying = {
+            (unit.file, index)
+            for unit, state in zip(units, states, strict=True)
+            if state is State.APPLIES
+            for index in unit.hunks
+        }
+        found = []
+        for change in facts.case.patch.files:
+            path = change.paths[-1]
+            before, ours = facts.case.applied.before.get(path), facts.entries.get(path)
+            after = self._objects.file(facts.merged.tree, path)
+            if before is None or ours is None or after is None or before == ours:
+                continue
+            texts = [self._objects.read(entry.oid) for entry in (before, ours, after)]
+            for hunk in change.hunks:
+                place = (change.paths[0], hunk.index)
+                duplicate = find_duplicate(hunk, *texts) if place in applying else None
+                if duplicate is None:
+                    continue
+                name = facts.placements[path].new or path
+                commit = brought_by(
+                    duplicate, texts[0], self._hop.commits((path,)), name, self._objects
+                )
+                line = duplicate.lines[0].decode(errors="replace")
+                text = f"upstream put {line!r} elsewhere in the file; the merge would repeat it"
+                found.append(
+                    (place, self._evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
+                )
+        return found
+
     # -- the merge is empty, or collides -----------------------------------------------------
 
     def _judge_collision(self, facts: _Facts) -> Judgement:
@@ -259,55 +320,92 @@ class Judge:
                     evidence=self._merged(trails),
                 )
             )
-        gone = [trail for trail in trails if _is_gone(trail, facts)]
-        if gone and len(gone) == len(trails):
-            verdict, evidence = self._all_gone(facts, trails)
-            if verdict is Verdict.UNREACHABLE:
-                return Judgement(
-                    self._report(
-                        facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence
-                    )
+        losses = self._losses(trails, facts)
+        evidence = self._gone_evidence(facts, losses)
+        if self._all_gone(trails, losses, evidence):
+            return Judgement(
+                self._report(
+                    facts,
+                    Verdict.UNREACHABLE,
+                    hunks=_outcomes(facts.case.patch, HunkState.GONE),
+                    evidence=evidence,
                 )
-        elif gone:
-            evidence = self._some_gone(facts, gone) + self._merged(trails)
-        else:
-            evidence = self._merged(trails)
+            )
+        evidence += self._merged(trails)
         ruled = self._by_rules(facts.case.patch)
         if ruled is not None:
             return self._ruled(facts, *ruled)
         landed = any(trail.has_landed for trail in trails)
-        verdict = Verdict.SUPERSEDED if landed and not gone else Verdict.CONFLICT
+        verdict = Verdict.SUPERSEDED if landed and not losses else Verdict.CONFLICT
         evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
             self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
         )
 
+    def _losses(self, trails: Sequence[Trail], facts: _Facts) -> list[_Loss]:
+        """The units whose file, or whose function in a file that lives on, is gone."""
+        losses = []
+        for trail in trails:
+            if _is_gone(trail, facts):
+                losses.append(_Loss(trail, None))
+            elif trail.end is State.COLLIDES and not trail.has_landed:
+                new = facts.placements[trail.unit.paths[0]].new
+                symbol = new and gone_symbol(trail.unit, new, self._hop.new.tree, self._objects)
+                if symbol:
+                    losses.append(_Loss(trail, symbol))
+        return losses
+
     def _all_gone(
-        self, facts: _Facts, trails: Sequence[Trail]
-    ) -> tuple[Verdict, tuple[Evidence, ...]]:
-        evidence = self._some_gone(facts, trails)
-        certain = (
-            self._hop.has_history
+        self, trails: Sequence[Trail], losses: Sequence[_Loss], evidence: Sequence[Evidence]
+    ) -> bool:
+        """Whether nothing the patch edits is left, for certain, and the commit that did it known.
+
+        An import that upstream changed too does not keep alive a patch whose functions are gone.
+        """
+        gone = {id(loss.trail) for loss in losses}
+        rest = [trail for trail in trails if id(trail) not in gone]
+        return (
+            bool(losses)
+            and all(
+                trail.end is State.COLLIDES
+                and not trail.has_landed
+                and edits_imports(trail.unit, self._objects)
+                for trail in rest
+            )
             and all(item.commit for item in evidence)
             and not any(item.kind is EvidenceKind.CODE_MOVED for item in evidence)
         )
-        return (Verdict.UNREACHABLE if certain else Verdict.CONFLICT), evidence
 
-    def _some_gone(self, facts: _Facts, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+    def _gone_evidence(self, facts: _Facts, losses: Sequence[_Loss]) -> tuple[Evidence, ...]:
+        if not losses:
+            return ()
         evidence = []
-        paths = sorted({path for t in trails for path in t.unit.paths if t.unit.before.get(path)})
-        for path in paths:
-            removal = self._removal(path)
+        regions = []
+        files = {path for loss in losses if not loss.symbol for path in loss.trail.unit.before}
+        for path in sorted(files):
+            regions.append(whole_file(self._hop, path))
             evidence.append(
-                self._evidence(EvidenceKind.PATH_GONE, f"{path} is gone", removal, paths=(path,))
+                self._evidence(
+                    EvidenceKind.PATH_GONE, f"{path} is gone", self._removal(path), paths=(path,)
+                )
             )
-        elsewhere = look_elsewhere(self._hop, facts.case.patch, [trail.unit for trail in trails])
-        if elsewhere.moved:
+        symbols = {loss.symbol.definition: loss.symbol for loss in losses if loss.symbol}
+        for symbol in symbols.values():
+            regions.append(symbol.region)
+            commit = symbol_removal(self._hop, symbol, self._hop.commits((symbol.path,)))
+            text = f"{symbol.definition.name} is gone from {symbol.path}"
+            evidence.append(
+                self._evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
+            )
+        units = [loss.trail.unit for loss in losses]
+        elsewhere = look_elsewhere(self._hop, facts.case.patch, units, regions)
+        if elsewhere.lines:
+            where = f", most in {_some(elsewhere.files)}" if elsewhere.files else ""
             evidence.append(
                 Evidence(
                     EvidenceKind.CODE_MOVED,
                     f"{len(elsewhere.lines)} of the {elsewhere.of} lines it stands on became more "
-                    f"frequent elsewhere, most in {_some(elsewhere.files)}",
+                    f"frequent elsewhere{where}",
                     paths=elsewhere.files[:5],
                 )
             )
@@ -480,11 +578,18 @@ def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome
             trail.unit.file,
             index,
             _hunk_state(trail, facts),
-            commit=trail.landed.oid if trail.has_landed and trail.landed else None,
+            commit=commit.oid if (commit := _decided_by(trail)) else None,
         )
         for trail in trails
         for index in trail.unit.hunks
     )
+
+
+def _decided_by(trail: Trail) -> CommitInfo | None:
+    """The commit that decided the fate of a unit that upstream touched."""
+    if trail.has_landed:
+        return trail.landed
+    return trail.ended_by if trail.end is State.COLLIDES else None
 
 
 def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from patchq.engine.hop import Hop
 from patchq.engine.judge import Case, Judge, Judgement
 from patchq.engine.project import Project
+from patchq.engine.runs import Link, RunJudge
 from patchq.engine.stack import Stack, below
 from patchq.errors import InputError, Where
+from patchq.git.mail import Mailer
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import Retired, Standing, render_retired
@@ -72,10 +74,12 @@ def rebase_series(
     run = _Run(hop, source)
     judgements: dict[str, Judgement] = {}
     for number, entry in enumerate(source.series.entries, start=1):
-        judgement = run.judge(entry, judgements)
-        aged = replace(judgement.report, age=ages.get(entry.name, 1))
-        judgements[entry.name] = replace(judgement, report=aged)
+        judgements[entry.name] = run.judge(entry, judgements)
         progress(number, len(source.series.entries), entry.name)
+    judgements = {
+        name: replace(judgement, report=replace(judgement.report, age=ages.get(name, 1)))
+        for name, judgement in run.settle(judgements).items()
+    }
     defaults = hop.settings.default_guards
     report = Report(
         series=source.tag,
@@ -97,6 +101,7 @@ class _Run:
         self._source = source
         self._stack = Stack(hop.store)
         self._judge = Judge(hop, self._stack)
+        self._links: dict[str, Link] = {}
 
     def judge(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
         patch = self._source.patches[entry.name]
@@ -110,8 +115,16 @@ class _Run:
             return self._judge.without_base(patch, missing)
         old_tree = self._on_old(lower)
         applied = self._stack.apply(old_tree, patch, onto=self._hop.old.name)
-        judgement = self._judge.judge(Case(patch, applied, self.onto_new(lower, judgements)))
+        ours = self.onto_new(lower, judgements)
+        self._links[entry.name] = Link(patch, applied, ours, frozenset(names))
+        judgement = self._judge.judge(Case(patch, applied, ours))
         return self._blocked(judgement, patch, lower, judgements)
+
+    def settle(self, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
+        """The judgements, with patches that landed only together recognised."""
+        objects = self._hop.store.objects
+        runs = RunJudge(self._judge, Mailer(self._hop.store.git, objects), objects)
+        return runs.settle(self._links, judgements)
 
     def onto_new(
         self, entries: tuple[SeriesEntry, ...], judgements: Mapping[str, Judgement]

@@ -45,6 +45,43 @@ def split_units(patch: Patch, applied: Applied, objects: Objects) -> tuple[Unit,
     return tuple(units)
 
 
+@dataclass(frozen=True)
+class Region:
+    """Lines of one file on the patch's own base: from ``first`` up to, not including, ``end``."""
+
+    path: str
+    lines: tuple[bytes, ...]
+    first: int
+    end: int
+
+    @property
+    def inside(self) -> tuple[bytes, ...]:
+        """The lines themselves."""
+        return self.lines[self.first : self.end]
+
+
+def changed_region(unit: Unit, objects: Objects) -> Region | None:
+    """The lines that a unit replaces (the two around it, for an insertion).
+
+    None where it is not the edit of one text file.
+    """
+    if len(unit.paths) != 1:
+        return None
+    (path,) = unit.paths
+    before, after = unit.before[path], unit.after[path]
+    if before is None or after is None or not (_is_text(before) and _is_text(after)):
+        return None
+    old = split_lines(objects.read(before.oid))
+    new = split_lines(objects.read(after.oid))
+    same = min(len(old), len(new))
+    first = next((n for n in range(same) if old[n] != new[n]), same)
+    tail = next((n for n in range(same - first) if old[-1 - n] != new[-1 - n]), same - first)
+    end = len(old) - tail
+    if end <= first:
+        first, end = max(first - 1, 0), min(first + 1, len(old))
+    return Region(path, tuple(old), first, end)
+
+
 def _whole_unit(change: FileChange, applied: Applied) -> Unit:
     paths = change.paths
     return Unit(

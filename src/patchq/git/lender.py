@@ -6,11 +6,19 @@ or partial is recognised here, before any work is done.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.errors import UpstreamError
+
+_OBJECT = re.compile(r"[0-9a-f]{40}")
+_PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.IGNORECASE | re.MULTILINE)
+_SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256", re.IGNORECASE | re.MULTILINE)
+
+_SYMBOLIC_DEPTH = 5
+"""How many symbolic refs git follows before it takes them for a loop."""
 
 _PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.I | re.M)
 
@@ -46,29 +54,59 @@ class Lender:
             limits.append(
                 f"{self.directory} is a partial clone: an object that is missing there is an error"
             )
+        limits.extend(
+            f"{self.directory} borrows objects from {gone}, which is not there: objects may be "
+            "missing"
+            for gone in self._borrowed()
+            if not gone.is_dir()
+        )
         return tuple(limits)
 
     def ref(self, name: str) -> str | None:
         """The object id that the ref of this full name (``refs/tags/v1``) holds, if any.
 
-        Raises :class:`UpstreamError` where the refs are kept in a form that only git can read.
+        Raises :class:`UpstreamError` where the ref is damaged, or the refs are kept in a form that
+        only git can read.
         """
         if (self.directory / "reftable").is_dir():
             raise UpstreamError(
                 f"{self.directory} keeps its refs as a reftable",
                 hint="Name commits by their id, or fetch from its URL (file://…) instead.",
             )
+        target = name
+        for _ in range(_SYMBOLIC_DEPTH):
+            value = self._value(target)
+            if value is None or _OBJECT.fullmatch(value):
+                return value
+            if not value.startswith("ref: "):
+                break
+            target = value.removeprefix("ref: ")
+        raise UpstreamError(
+            f"ref {name} of {self.directory} is damaged", hint="`git fsck` there says more."
+        )
+
+    def _value(self, name: str) -> str | None:
+        """What a ref holds: loose, or else packed (gitrepository-layout)."""
         loose = self.directory / name
         if loose.is_file():
-            text = loose.read_text().strip()
-            return self.ref(text.removeprefix("ref: ")) if text.startswith("ref: ") else text
+            return loose.read_text(errors="replace").strip()
         packed = self.directory / "packed-refs"
-        if packed.is_file():
-            match = re.search(
-                rf"^([0-9a-f]{{40}}) {re.escape(name)}$", packed.read_text(), re.MULTILINE
-            )
-            return match.group(1) if match else None
-        return None
+        if not packed.is_file():
+            return None
+        match = re.search(
+            rf"^([0-9a-f]{{40}}) {re.escape(name)}$",
+            packed.read_text(errors="surrogateescape"),
+            re.MULTILINE,
+        )
+        return match.group(1) if match else None
+
+    def _borrowed(self) -> tuple[Path, ...]:
+        """The object stores that this one borrows from in its turn."""
+        alternates = self.objects / "info" / "alternates"
+        lines = os.fsdecode(alternates.read_bytes()) if alternates.is_file() else ""
+        return tuple(
+            self.objects / line for line in lines.splitlines() if line and line[0] not in '#"'
+        )
 
     def head(self) -> str | None:
         """The full name of the branch that HEAD points to, None where HEAD is detached."""
@@ -81,8 +119,14 @@ def find_lender(path: Path) -> Lender:
 
     Raises :class:`UpstreamError` where there is none, or where its object ids are not ours.
     """
-    lender = Lender(_common_directory(_git_directory(path.expanduser().resolve())))
-    _require_sha1(lender)
+    directory = _common_directory(_git_directory(path.resolve()))
+    if "\n" in str(directory):
+        raise UpstreamError(f"{str(directory)!r}: git cannot borrow from a path with a line break")
+    lender = Lender(directory)
+    if _SHA256.search(lender.config):
+        raise UpstreamError(
+            f"{lender.directory} uses SHA-256 object ids; patchq works on SHA-1 repositories"
+        )
     return lender
 
 
@@ -107,10 +151,3 @@ def _common_directory(directory: Path) -> Path:
     """A linked worktree keeps its objects in the main repository (gitrepository-layout)."""
     pointer = directory / "commondir"
     return (directory / pointer.read_text().strip()).resolve() if pointer.is_file() else directory
-
-
-def _require_sha1(lender: Lender) -> None:
-    if re.search(r"^\s*objectformat\s*=\s*sha256", lender.config, re.I | re.M):
-        raise UpstreamError(
-            f"{lender.directory} uses SHA-256 object ids; patchq works on SHA-1 repositories"
-        )

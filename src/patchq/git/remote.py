@@ -14,7 +14,8 @@ from pathlib import Path
 from patchq.errors import UpstreamError
 from patchq.git.process import user_environment
 
-# `git rev-parse --local-env-vars`: these tie git to one repository
+# `git rev-parse --local-env-vars`: these tie git to one repository. GIT_CONFIG_COUNT is not among
+# ours: build services hand over credentials and insteadOf in it.
 _LOCAL = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -38,32 +39,47 @@ _LOCAL = frozenset(
     }
 )
 
+# What the user's configuration must not do to our store.
+_PINNED = (
+    "-c",
+    f"core.hooksPath={os.devnull}",
+    "-c",
+    "fetch.writeCommitGraph=false",
+)
+
 
 class Remote:
     """A remote upstream, by URL; ``terminal`` lets git ask for passwords and show progress."""
 
     def __init__(self, url: str, store: Path, *, terminal: bool):
-        self._url = url
+        self.url = url
         self._store = store
         self._terminal = terminal
 
     def refs(self, *patterns: str) -> dict[str, str]:
         """Full ref names and ids that match ``patterns``; annotated tags also as ``name^{}``."""
-        output = self._run("ls-remote", self._url, *patterns, capture=True)
+        output = self._run("ls-remote", "--", self.url, *patterns, capture=True)
         rows = (line.split("\t", 1) for line in output.decode(errors="replace").splitlines())
         return {name: oid for oid, name in rows}
 
     def fetch(self, refspecs: Sequence[str]) -> None:
-        """Bring refs and their history into the store."""
+        """Bring refs and their history into the store.
+
+        Where a shallow lender cut our history (:mod:`patchq.git.store`), the cut is forgotten
+        first: git would tell the server about it, and be sent nothing from beyond it.
+        """
+        (self._store / "shallow").unlink(missing_ok=True)
         progress = "--progress" if self._terminal else "--quiet"
         self._run(
             "fetch",
             progress,
             "--no-tags",
+            "--no-prune",
             "--no-auto-maintenance",
             "--no-write-fetch-head",
             "--no-recurse-submodules",
-            self._url,
+            "--",
+            self.url,
             *refspecs,
             capture=False,
         )
@@ -77,7 +93,7 @@ class Remote:
         }
         environment.setdefault("GIT_TERMINAL_PROMPT", "1" if self._terminal else "0")
         result = subprocess.run(
-            ["git", *args],
+            ["git", *_PINNED, *args],
             env=environment,
             stdin=None if self._terminal else subprocess.DEVNULL,
             stdout=subprocess.PIPE if capture else None,
@@ -88,7 +104,7 @@ class Remote:
             words = (result.stderr or b"").decode(errors="replace").strip().splitlines()
             reason = words[-1] if words else f"git {args[0]}: exit status {result.returncode}"
             raise UpstreamError(
-                f"{self._url}: {reason}",
+                f"{self.url}: {reason}",
                 hint="Check the URL and the network, or lend a clone with --upstream PATH.",
             )
         return result.stdout or b""

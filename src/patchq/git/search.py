@@ -11,13 +11,8 @@ from patchq.git.objects import decode_path
 from patchq.git.process import Git
 
 
-def count_lines(
-    git: Git, tree: str, lines: Collection[bytes], *, leave_out: Collection[str]
-) -> Counter[tuple[bytes, str]]:
-    """How often each line stands in each file of ``tree``, indentation aside.
-
-    ``lines`` are given stripped; the files of ``leave_out`` are not searched.
-    """
+def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[bytes, str]]:
+    """How often each of ``lines`` (given stripped) stands in each file of ``tree``."""
     found: Counter[tuple[bytes, str]] = Counter()
     if not lines:
         return found
@@ -33,8 +28,6 @@ def count_lines(
             "-f",
             patterns.name,
             tree,
-            "--",
-            *(f":(exclude,literal){path}" for path in leave_out),
             allow=(0, 1),
         ).stdout
     wanted = set(lines)

@@ -2,12 +2,16 @@
 
 What is fetched or imported is kept here. A lender's objects are reached through
 ``objects/info/alternates`` (gitrepository-layout), so an existing clone serves without a copy
-and is never written to. What a command computes on the way (trees, merges) goes to a scratch
-object directory that is gone with the process, so that the store does not grow with use.
+and is never written to. Where a lender is shallow, our own ``shallow`` file says where its history
+ends, so that git walks what is there instead of failing. What a command computes on the way (trees,
+merges) goes to a scratch object directory that is gone with the process, so that the store does
+not grow with use.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +27,7 @@ from patchq.git.process import Git, require_version
 from patchq.model.lock import Base
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
+# To learn a lender's refs, git fetch would open it as a repository: true(1) lists none.
 _CONFIG = """\
 [core]
 \trepositoryFormatVersion = 0
@@ -32,6 +37,7 @@ _CONFIG = """\
 \tfilemode = true
 \tsymlinks = true
 \tlogAllRefUpdates = false
+\talternateRefsCommand = true
 [gc]
 \tauto = 0
 [maintenance]
@@ -74,7 +80,7 @@ class Store:
         object.__setattr__(self, "_scratch_holder", holder)
         info = Path(holder.name, "info")
         info.mkdir()
-        (info / "alternates").write_text(f"{self.directory.absolute() / 'objects'}\n")
+        (info / "alternates").write_bytes(_line(self.directory.absolute() / "objects"))
         return Path(holder.name)
 
     @cached_property
@@ -132,25 +138,57 @@ def open_store(directory: Path, lender: Lender | None = None) -> Store:
     """
     require_version()
     if not (directory / "HEAD").is_file():
-        _create(directory)
-    _lend(directory / "objects" / "info" / "alternates", lender)
-    return Store(directory, lender)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        Git().run("init", "--quiet", "--bare", "--template=", str(directory))
+    _settle(directory / "config", _CONFIG.encode())
+    lent = _lend(directory / "objects" / "info" / "alternates", lender)
+    store = Store(directory, lender)
+    _mark_ends(store, lent)
+    return store
 
 
-def _create(directory: Path) -> None:
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    Git().run("init", "--quiet", "--bare", "--template=", str(directory))
-    (directory / "config").write_text(_CONFIG)
-    (directory / "HEAD").write_text("ref: refs/heads/unborn\n")
+def _lend(alternates: Path, lender: Lender | None) -> list[Path]:
+    """Borrow from ``lender`` too, and no longer from what has vanished; all that is lent."""
+    known = alternates.read_bytes().splitlines() if alternates.is_file() else []
+    lent = [path for path in map(Path, map(os.fsdecode, known)) if path.is_dir()]
+    if lender is not None and lender.objects not in lent:
+        lent.append(lender.objects)
+    alternates.parent.mkdir(parents=True, exist_ok=True)
+    _settle(alternates, b"".join(map(_line, lent)))
+    return lent
 
 
-def _lend(alternates: Path, lender: Lender | None) -> None:
-    known = alternates.read_text().splitlines() if alternates.is_file() else []
-    wanted = [line for line in known if Path(line).is_dir()]
-    if lender is not None and str(lender.objects) not in wanted:
-        wanted.append(str(lender.objects))
-    if wanted != known:
-        alternates.parent.mkdir(parents=True, exist_ok=True)
-        aside = alternates.with_name("alternates.new")
-        aside.write_text("".join(f"{line}\n" for line in wanted))
-        aside.replace(alternates)
+def _mark_ends(store: Store, lent: Iterable[Path]) -> None:
+    """Write ``shallow``: the commits at which a lender's history ends, and ours with it."""
+    ends: set[str] = set()
+    for objects in lent:
+        shallow = objects.parent / "shallow"
+        if shallow.is_file():
+            ends.update(shallow.read_text().split())
+    lines = [f"{commit}\n" for commit in sorted(ends) if _lacks_parent(store, commit)]
+    file = store.directory / "shallow"
+    if lines:
+        _settle(file, "".join(lines).encode())
+    else:
+        file.unlink(missing_ok=True)
+
+
+def _lacks_parent(store: Store, commit: str) -> bool:
+    if not store.objects.has(commit):
+        return False
+    header = store.objects.read(commit).split(b"\n\n", 1)[0].decode("ascii", "replace")
+    parents = re.findall(r"^parent ([0-9a-f]{40})$", header, re.MULTILINE)
+    return not all(map(store.objects.has, parents))
+
+
+def _settle(file: Path, content: bytes) -> None:
+    """Give ``file`` this content, in one step, unless it has it."""
+    if file.is_file() and file.read_bytes() == content:
+        return
+    aside = file.with_name(f"{file.name}.{os.getpid()}")
+    aside.write_bytes(content)
+    aside.replace(file)
+
+
+def _line(path: Path) -> bytes:
+    return os.fsencode(path) + b"\n"

@@ -66,10 +66,12 @@ class EvidenceKind(Enum):
 
     MERGED = "merged"
     PATH_GONE = "path-gone"
+    SYMBOL_GONE = "symbol-gone"
     PATH_MOVED = "path-moved"
     CONFLICTING_CHANGE = "conflicting-change"
     CONTEXT_CHANGED = "context-changed"
     CODE_MOVED = "code-moved"
+    DUPLICATE = "duplicate"
     DIRECTORY_SPLIT = "directory-split"
     PREDICATE = "predicate"
     REQUIRES = "requires"

@@ -1,0 +1,57 @@
+"""``patchq demo``: a miniature upstream, and a series taken through it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    directory: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[DIR]", help="Where to build it; default: a new directory in TMPDIR."
+        ),
+    ] = None,
+) -> int:
+    """Build a miniature upstream and take a series through two of its releases. Offline.
+
+    \b
+    Examples:
+      patchq demo
+      patchq demo /tmp/lattice
+    """
+    import tempfile
+
+    from patchq.cli.main import run
+    from patchq.demo.story import set_up, steps
+    from patchq.errors import InputError
+
+    home = Path(tempfile.mkdtemp(prefix="patchq-demo-")) if directory is None else directory
+    if directory is not None and directory.exists() and any(directory.iterdir()):
+        raise InputError(f"{directory} is not empty", hint="Name a new directory.")
+    home = home.absolute()
+    home.mkdir(parents=True, exist_ok=True)
+    workspace = set_up(home)
+    for step in steps(home):
+        typer.echo(f"\n# {step.words}")
+        shown = shlex.join(["patchq", *step.command]).replace(f"{home}/", "")
+        typer.secho(f"$ {shown}", bold=True)
+        start = [] if step.command[0] == "init" else ["-C", str(workspace)]
+        run([*start, *step.command])
+    typer.echo(
+        f"\nThe workspace is {workspace}. Try there:\n"
+        "  patchq show draft-clamp.patch v1.1\n"
+        "  patchq report v1.1 --onto v1.2 --format json\n"
+        "  patchq rebase --onto v1.2 --keep-going\n"
+        "  patchq list v1.1 --paths --with experimental"
+    )
+    return 0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(demo)

@@ -1,0 +1,98 @@
+"""The demo: lattice's downstream through two upstream releases, told in patchq's own commands."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.demo import series, upstream
+from patchq.errors import Where
+from patchq.model.series import Series, read_series
+
+Run = Callable[[Sequence[str]], int]
+"""Runs one patchq command and returns its exit code."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the story, and what to look at in its output."""
+
+    words: str
+    command: tuple[str, ...]
+
+
+def set_up(directory: Path) -> Path:
+    """Build the miniature upstream and the downstream's patches below ``directory``.
+
+    Returns the (empty) directory that is to become the workspace.
+    """
+    upstream.build(directory / "upstream.git")
+    patches = directory / "patches"
+    patches.mkdir()
+    with tempfile.TemporaryDirectory(prefix="patchq-demo-") as scratch:
+        for name, content in series.downstream(Path(scratch, "store.git")).items():
+            (patches / name).write_bytes(content)
+    workspace = directory / "workspace"
+    workspace.mkdir()
+    return workspace
+
+
+def steps(directory: Path) -> list[Step]:
+    """The story, in order; commands run with ``workspace`` as their workspace."""
+    patches = directory / "patches"
+    first, second, third = upstream.TAGS
+    listed = read_series((patches / "series").read_bytes(), Where("series"))
+    return [
+        Step(
+            "A workspace beside the upstream; its clone lends the objects.",
+            ("init", str(directory / "workspace"), "--upstream", str(directory / "upstream.git")),
+        ),
+        Step("Pin the releases.", ("lock", first, second, third)),
+        *_imports(patches, listed, first),
+        Step("The downstream's series.", ("list", first)),
+        Step(
+            f"{second} is out: the kernel tree moved, one PR was merged, one merged and reverted.",
+            ("rebase", "--onto", second),
+        ),
+        Step("Every patch that left is remembered.", ("report", first, "--onto", second)),
+        Step(
+            f"{third} reshaped the build: this needs a person, and says which lines and whose.",
+            ("rebase", "--onto", third),
+        ),
+        Step(
+            f"Ship {second}: the same bytes on every machine.",
+            (
+                "export",
+                second,
+                "--format",
+                "tar.gz",
+                "-o",
+                str(directory / f"lattice-{second}.tar.gz"),
+            ),
+        ),
+    ]
+
+
+def _imports(patches: Path, listed: Series, tag: str) -> list[Step]:
+    plain = [str(patches / entry.name) for entry in listed.entries if not entry.guards]
+    guarded = [entry for entry in listed.entries if entry.guards]
+    return [
+        Step("Bring the patches in.", ("import", *plain, "--tag", tag)),
+        *(
+            Step(
+                "One of them is an experiment: a guard keeps it out unless asked for.",
+                (
+                    "import",
+                    str(patches / entry.name),
+                    "--tag",
+                    tag,
+                    *(part for guard in entry.guards for part in ("--guard", guard.name)),
+                ),
+            )
+            for entry in guarded
+        ),
+    ]

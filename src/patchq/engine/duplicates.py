@@ -1,0 +1,57 @@
+"""Lines of a patch that upstream put into the same file at another place.
+
+Such a merge is clean and wrong: the line would stand there twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Objects
+from patchq.model.diff import Hunk
+
+_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Lines that a hunk adds and that upstream added elsewhere in the file."""
+
+    lines: tuple[bytes, ...]
+
+
+def find_duplicate(hunk: Hunk, before: bytes, ours: bytes, result: bytes) -> Duplicate | None:
+    """Compare the file as the patch knew it, as upstream has it now, and as merged.
+
+    Only lines that say something count (three different words at least): common ones recur by
+    themselves.
+    """
+    then, now, merged = _count(before), _count(ours), _count(result)
+    removed = Counter(line.strip() for line in hunk.removed)
+    added = Counter(line.strip() for line in hunk.added) - removed
+    lines = tuple(
+        line
+        for line in added
+        if len(set(_WORD.findall(line))) >= 3 and then[line] < now[line] < merged[line]
+    )
+    return Duplicate(lines) if lines else None
+
+
+def brought_by(
+    duplicate: Duplicate, before: bytes, commits: Sequence[CommitInfo], name: str, objects: Objects
+) -> CommitInfo | None:
+    """The first of ``commits`` after which file ``name`` has one of the lines more often."""
+    then = _count(before)
+    for commit in commits:
+        now = _count(objects.content(commit.tree, name) or b"")
+        if any(now[line] > then[line] for line in duplicate.lines):
+            return commit
+    return None
+
+
+def _count(content: bytes) -> Counter[bytes]:
+    return Counter(line.strip() for line in content.split(b"\n"))

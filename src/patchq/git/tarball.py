@@ -1,0 +1,128 @@
+"""A tree as a tar that is the same, byte for byte, wherever it is made.
+
+``git archive`` of a commit takes every time from the commit (of a bare tree it takes the clock),
+and what attributes substitute (gitattributes(5), ``export-subst``) from the commit and the refs.
+So the commit is made up from what it stands for, and git sees it in an empty repository whose
+one ref is the tag.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from patchq.errors import UpstreamError
+from patchq.git.objects import encode_path
+from patchq.git.process import EMAIL, IDENTITY
+from patchq.git.store import Store
+
+# What a machine's configuration, or the number of objects in a store, would otherwise decide.
+_PINNED = (
+    "-c",
+    "tar.umask=0022",
+    "-c",
+    "core.abbrev=no",
+    "-c",
+    "core.autocrlf=false",
+    "-c",
+    "core.eol=lf",
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A tree to pack: ``name`` is the tag it counts as, ``date`` (ISO 8601) the time of its files.
+
+    ``prefix`` is the directory that all of it lies in, without a slash.
+    """
+
+    tree: str
+    name: str
+    date: str
+    prefix: str
+
+
+def write_tar(store: Store, snapshot: Snapshot, to: Path, *, beside: Path) -> None:
+    """Pack ``snapshot`` and the file ``beside``, which attributes do not apply to, as tar ``to``.
+
+    Raises :class:`~patchq.git.process.GitFailed` where an object is missing or the disk is full.
+    """
+    seconds = int(datetime.fromisoformat(snapshot.date).timestamp())
+    signature = f"{IDENTITY} <{EMAIL}> {seconds} +0000"
+    commit = store.objects.write(
+        "commit",
+        f"tree {snapshot.tree}\nauthor {signature}\ncommitter {signature}\n\n"
+        f"{snapshot.prefix}\n".encode(),
+    )
+    tag = store.objects.write(
+        "tag",
+        f"object {commit}\ntype commit\ntag {snapshot.name}\ntagger {signature}\n\n"
+        f"{snapshot.prefix}\n".encode(),
+    )
+    with tempfile.TemporaryDirectory(prefix="patchq-archive-") as directory:
+        _repository(Path(directory), snapshot.name, tag)
+        store.git.run(
+            *_PINNED,
+            "archive",
+            "--format=tar",
+            f"--prefix={snapshot.prefix}/",
+            f"--add-file={beside}",
+            f"--output={to}",
+            commit,
+            environment={"GIT_DIR": directory},
+        )
+
+
+def _repository(directory: Path, name: str, tag: str) -> None:
+    """A bare repository with one tag and, as objects come from elsewhere, no objects."""
+    (directory / "objects").mkdir()
+    tags = directory / "refs" / "tags"
+    tags.mkdir(parents=True)
+    (tags / name).write_text(f"{tag}\n")
+    (directory / "HEAD").write_text("ref: refs/heads/unborn\n")
+
+
+def unpack_tar(tar: Path, into: Path) -> None:
+    """Unpack a tar that :func:`write_tar` made into the directory ``into``.
+
+    Modes follow the tar, not the umask. Raises :class:`UpstreamError` for a name that leads out
+    of ``into``; nothing is written through a symbolic link.
+    """
+    times: dict[Path, float] = {}
+    with tarfile.open(tar, "r:", encoding="utf-8", errors="surrogateescape") as members:
+        for member in members:
+            path = into / _checked(member.name)
+            if member.isdir():
+                path.mkdir()
+                path.chmod(member.mode)
+                times[path] = member.mtime
+            elif member.issym():
+                path.symlink_to(os.fsdecode(encode_path(member.linkname)))
+                os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
+            else:
+                _unpack_file(members, member, path)
+    for path, time in times.items():
+        os.utime(path, (time, time))
+
+
+def _unpack_file(members: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    content = members.extractfile(member)
+    if content is None:
+        raise UpstreamError(f"{member.name}: neither a file, a directory nor a symbolic link")
+    with content, path.open("xb") as stream:
+        shutil.copyfileobj(content, stream)
+    path.chmod(member.mode)
+    os.utime(path, (member.mtime, member.mtime))
+
+
+def _checked(name: str) -> str:
+    """``name`` in the encoding of the file system, if it stays inside."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise UpstreamError(f"{name!r} leads out of the tree; nothing was exported")
+    return os.fsdecode(encode_path(name))

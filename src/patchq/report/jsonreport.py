@@ -1,0 +1,85 @@
+"""A report as JSON, in the shape that ``docs/report.schema.json`` fixes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from patchq.model.verdict import Evidence, HunkState, PatchReport, Report
+from patchq.report.text import readable
+
+SCHEMA = "patchq.report/1"
+
+
+def render_json(report: Report) -> str:
+    r"""``report`` as a JSON document: ASCII only, the same text for the same report.
+
+    Bytes of a path that are not UTF-8 are written as ``\xNN``, for JSON has no way to hold them.
+    """
+    return json.dumps(_readable(_report(report)), indent=2) + "\n"
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "series": report.series,
+        "onto": report.onto,
+        "base_commit": report.base_commit,
+        "onto_commit": report.onto_commit,
+        "guards": list(report.guards),
+        "patches": [_patch(patch) for patch in report.patches],
+    }
+
+
+def _patch(patch: PatchReport) -> dict[str, Any]:
+    return {
+        "name": patch.name,
+        "kind": patch.kind,
+        "verdict": patch.verdict.value,
+        "action": patch.action.value,
+        "age": patch.age,
+        "blocked_by": list(patch.blocked_by),
+        "notes": list(patch.notes),
+        "paths": [{"old": path.old, "new": path.new} for path in patch.paths],
+        "hunks": [
+            {
+                "file": hunk.file,
+                "index": hunk.index,
+                "outcome": hunk.state.value,
+                "offset": hunk.offset,
+                "commit": hunk.commit,
+            }
+            for hunk in patch.hunks
+        ],
+        "counts": _counts(patch),
+        "effects": [],
+        "evidence": [_evidence(evidence) for evidence in patch.evidence],
+    }
+
+
+def _counts(patch: PatchReport) -> dict[str, int]:
+    counts = patch.count()
+    return {"total": counts.total(), **{state.value: counts[state] for state in HunkState}}
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "kind": evidence.kind.value,
+        "commit": evidence.commit,
+        "pr": evidence.pr,
+        "subject": evidence.subject,
+        "date": evidence.date,
+        "first_tag": evidence.first_tag,
+        "paths": list(evidence.paths),
+        "text": evidence.text,
+    }
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,24 @@
+"""Spelling of what comes from an upstream: paths of any bytes, subjects by anyone."""
+
+from __future__ import annotations
+
+
+def readable(text: str) -> str:
+    r"""``text`` with the bytes that are not UTF-8 as ``\xNN``: valid in any Unicode document.
+
+    >>> readable("caf\udce9.c")
+    'caf\\xe9.c'
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def printable(text: str) -> str:
+    r"""``text`` fit for a terminal: also control and direction characters as escapes.
+
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in readable(text)
+    )
