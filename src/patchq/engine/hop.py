@@ -9,11 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from patchq.git.history import CommitInfo, History
+from patchq.git.process import require_version
 from patchq.git.renames import DirectorySplit, RenameMap
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base, Lock
 from patchq.model.settings import Settings
+from patchq.model.verdict import Evidence, EvidenceKind
 
 
 class Whereabouts(Enum):
@@ -57,6 +59,23 @@ class Hop:
         """Whether commits connect the two bases (an archive has none)."""
         return self.old.archive is None and self.new.archive is None
 
+    @property
+    def identity(self) -> list[object]:
+        """All that answers about this hop depend on, for keys of kept answers."""
+        return [
+            [[base.name, base.commit] for base in self.lock.bases],
+            [
+                [
+                    base.name,
+                    base.commit,
+                    base.archive and [base.archive.covers, base.archive.excludes],
+                ]
+                for base in (self.old, self.new)
+            ],
+            self.settings.pr_pattern,
+            require_version(),
+        ]
+
     def covers(self, path: str) -> bool:
         """Whether both bases can tell anything about ``path``."""
         return all(coverage.covers_path(path) for coverage in self._coverages)
@@ -91,6 +110,32 @@ class Hop:
             ):
                 return base.name
         return self.new.name
+
+    def messages(self, commits: Sequence[str]) -> dict[str, str]:
+        """The whole message of each commit."""
+        return self._history.messages(commits)
+
+    def evidence(
+        self,
+        kind: EvidenceKind,
+        text: str,
+        commit: CommitInfo | None,
+        paths: tuple[str, ...] = (),
+    ) -> Evidence:
+        """A piece of evidence, with what is to be said of its commit."""
+        if commit is None:
+            return Evidence(kind, text, paths=paths)
+        numbers = self.settings.pull_requests(commit.subject)
+        return Evidence(
+            kind,
+            text,
+            commit=commit.oid,
+            pr=numbers[0] if numbers else None,
+            subject=commit.subject,
+            date=commit.date,
+            first_tag=self.first_tag(commit.oid),
+            paths=paths,
+        )
 
     @cached_property
     def renames(self) -> RenameMap:

@@ -50,7 +50,10 @@ _NUMBER = re.compile(r"\d+-(?=.)")
 _EXTENSIONS = (".patch", ".diff", ".txt", ".mbox", ".eml")
 _ADDRESS = re.compile(r'\s*"?(?P<name>[^<>"]*?)"?\s*<\s*(?P<mail>[^<>\s]+)\s*>')
 _PULL_IN_NAME = re.compile(r"(?<![A-Za-z])pr[-_ ]?(\d+)", re.I)
-_PULL_IN_PROSE = re.compile(r"(?:\bpull/|\bpr[ #-]*|(?<![\w&/])#(?=\d{3}))(\d+)\b", re.I)
+_PULL_IN_PROSE = re.compile(
+    r"(?:\bpull/|\bpr[ #-]*|(?<![\w&/])#(?=\d{3}))(\d+)(?![\w-]|\.\w)", re.I
+)
+_COMMENT = re.compile(rb"#\s|//|/?\*|--\s")
 _FAILED_HUNK = re.compile(r"patch failed: (.+):(\d+)$")
 _TELLING = range(8, 121)
 """How long a line is that tells something and still reads well in a header."""
@@ -258,7 +261,7 @@ class Importer:
                 Notice(where, text)
                 for where, text in (
                     *((Where(given.place, entry.line), entry.text) for entry in repairs),
-                    *((Where(given.place), text) for text in _remarks(fit, date, end)),
+                    *((Where(given.place), text) for text in _remarks(fit, date, end, written_end)),
                 )
             ),
         )
@@ -581,11 +584,9 @@ def _lacks_end(header: Header) -> bool:
 
 def _propose_end(patch: Patch, content: _Content) -> str | None:
     """The field that would end the patch's life: its PR, else a line of upstream's it removes."""
-    header = patch.header
-    prose = f"{header.subject}\n{header.body}"
-    pull = _PULL_IN_NAME.search(patch.name) or _PULL_IN_PROSE.search(prose)
-    if pull:
-        return f"X-Upstream-PR: {pull[1]}"
+    pull = _pull_request(patch)
+    if pull is not None:
+        return f"X-Upstream-PR: {pull}"
     lines = [
         (change.old, line.strip())
         for change in patch.files
@@ -596,24 +597,41 @@ def _propose_end(patch: Patch, content: _Content) -> str | None:
     ]
     if not lines:
         return None
-    path, line = max(
-        lines, key=lambda found: (_is_unique(found[1], content(found[0])), len(found[1]))
-    )
+
+    def tells(found: tuple[str, bytes]) -> tuple[bool, bool, int]:
+        path, line = found
+        return not _COMMENT.match(line), _is_unique(line, content(path)), len(line)
+
+    path, line = max(lines, key=tells)
     regex = re.escape(line.decode("ascii")).replace("\\ ", " ")
     return f"X-Retire-When: lacks {shlex.quote(path)} {shlex.quote(regex)}"
+
+
+def _pull_request(patch: Patch) -> str | None:
+    """The number that its name or its prose gives; prose that gives several tells of others."""
+    named = _PULL_IN_NAME.search(patch.name)
+    if named:
+        return named[1]
+    prose = f"{patch.header.subject}\n{patch.header.body}"
+    numbers = set(_PULL_IN_PROSE.findall(prose))
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _is_unique(line: bytes, text: bytes | None) -> bool:
     return text is not None and text.count(line) == 1
 
 
-def _remarks(fit: _Fit, date: str | None, end: str | None) -> Iterator[str]:
+def _remarks(
+    fit: _Fit, date: str | None, end: str | None, written_end: str | None
+) -> Iterator[str]:
     header = fit.reading.header
     if fit.merged:
         yield "applied by three-way merge"
     if header.date and date is None:
         yield f"the date {header.date!r} cannot be read: the present one stands in for it"
-    if end is not None:
+    if written_end is not None:
+        yield f"nothing ended its life; added: {written_end}"
+    elif end is not None:
         yield f"nothing ends its life; proposed: {end} (--propose-end writes it)"
     elif _lacks_end(header):
         yield "nothing ends its life: give it X-Upstream-PR or X-Retire-When"

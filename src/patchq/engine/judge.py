@@ -26,6 +26,7 @@ from patchq.engine.hop import Hop, Placement, Whereabouts
 from patchq.engine.stack import Stack
 from patchq.engine.trail import State, Trail, Walker
 from patchq.engine.units import Unit, locate, split_lines, split_units
+from patchq.engine.watch import watched
 from patchq.errors import PatchqError
 from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
@@ -43,14 +44,21 @@ from patchq.model.verdict import (
     Verdict,
 )
 
+RULES = 1
+"""Raised with every change that may give another verdict, so that kept ones are found anew."""
+
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, and what there is to carry: the patch to write and the tree it gives."""
+    """A verdict, and the patch to carry where there is one."""
 
     report: PatchReport
     patch: Patch | None = None
-    tree: str | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a patch that applies to the new base."""
+        return self.patch is not None and self.report.verdict is not Verdict.NOT_COVERED
 
 
 @dataclass(frozen=True)
@@ -148,8 +156,11 @@ class Judge:
         """The judgement on a patch that both bases cover and that stands on the old one."""
         facts = self._find(case)
         if facts.merged.clean and not self._nowhere(facts):
-            return self._judge_clean(facts)
-        return self._judge_collision(facts)
+            judgement = self._judge_clean(facts)
+        else:
+            judgement = self._judge_collision(facts)
+        evidence = (*judgement.report.evidence, *watched(self._hop, case.patch))
+        return replace(judgement, report=replace(judgement.report, evidence=evidence))
 
     def _find(self, case: Case) -> _Facts:
         applied = case.applied
@@ -195,7 +206,7 @@ class Judge:
             )
             evidence = tuple(item for _, item in twice) + self._moves(facts)
             return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
-        carried, tree = self._carry(facts)
+        carried = self._carry(facts)
         evidence = self._moves(facts)
         if upstream:
             verdict = Verdict.PARTIAL
@@ -215,9 +226,9 @@ class Judge:
             evidence=evidence,
             notes=notes,
         )
-        return Judgement(report, patch, tree)
+        return Judgement(report, patch)
 
-    def _carry(self, facts: _Facts) -> tuple[Carried, str]:
+    def _carry(self, facts: _Facts) -> Carried:
         case = facts.case
         new_path = {path: place.new or path for path, place in facts.placements.items()}
         before = {new_path[path]: entry for path, entry in facts.entries.items()}
@@ -231,7 +242,7 @@ class Judge:
         tree = self._objects.overlay(
             case.ours, {path: entry for path, entry in after.items() if entry != before[path]}
         )
-        return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves), tree
+        return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
 
     def _with_predicates(self, patch: Patch) -> Patch:
         header = patch.header
@@ -298,7 +309,7 @@ class Judge:
                 line = duplicate.lines[0].decode(errors="replace")
                 text = f"upstream put {line!r} elsewhere in the file; the merge would repeat it"
                 found.append(
-                    (place, self._evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
+                    (place, self._hop.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
                 )
         return found
 
@@ -385,7 +396,7 @@ class Judge:
         for path in sorted(files):
             regions.append(whole_file(self._hop, path))
             evidence.append(
-                self._evidence(
+                self._hop.evidence(
                     EvidenceKind.PATH_GONE, f"{path} is gone", self._removal(path), paths=(path,)
                 )
             )
@@ -395,7 +406,7 @@ class Judge:
             commit = symbol_removal(self._hop, symbol, self._hop.commits((symbol.path,)))
             text = f"{symbol.definition.name} is gone from {symbol.path}"
             evidence.append(
-                self._evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
+                self._hop.evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
             )
         units = [loss.trail.unit for loss in losses]
         elsewhere = look_elsewhere(self._hop, facts.case.patch, units, regions)
@@ -447,7 +458,7 @@ class Judge:
         ):
             if answer is not None:
                 field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
-                evidence = self._evidence(
+                evidence = self._hop.evidence(
                     EvidenceKind.PREDICATE,
                     f"{field}: {answer.predicate.text} {words} on {self._hop.new.name}",
                     rules.since(self._hop, answer),
@@ -475,7 +486,7 @@ class Judge:
             elif any(trail.end is not State.EMPTY for trail in group):
                 text = f"{count} of {total} hunks landed here; upstream edited the lines since"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            evidence.append(self._evidence(EvidenceKind.MERGED, text, commit, paths=files))
+            evidence.append(self._hop.evidence(EvidenceKind.MERGED, text, commit, paths=files))
         return tuple(evidence)
 
     def _collisions(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
@@ -488,13 +499,13 @@ class Judge:
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             text = f"changed the lines of {hunks}"
             evidence.append(
-                self._evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
+                self._hop.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
             )
         undone = [trail for trail in trails if trail.undone and trail.landed]
         for commit, group in _by_commit((trail.landed, trail) for trail in undone):
             hunks = ", ".join(_hunk_words(trail) for trail in group)
             text = f"brought {hunks}, which was taken out again later"
-            evidence.append(self._evidence(EvidenceKind.HINT, text, commit))
+            evidence.append(self._hop.evidence(EvidenceKind.UNDONE, text, commit))
         return tuple(evidence)
 
     def _moves(self, facts: _Facts) -> tuple[Evidence, ...]:
@@ -502,7 +513,7 @@ class Judge:
         known = [path for path in moves if self._objects.file(self._hop.old.tree, path)]
         found = _by_commit((self._removal(path), path) for path in known)
         return tuple(
-            self._evidence(
+            self._hop.evidence(
                 EvidenceKind.PATH_MOVED,
                 _some([f"{path} → {moves[path]}" for path in paths]),
                 commit,
@@ -520,27 +531,6 @@ class Judge:
                 paths=facts.placements[path].candidates,
             )
             for path in facts.with_state(Whereabouts.SPLIT)
-        )
-
-    def _evidence(
-        self,
-        kind: EvidenceKind,
-        text: str,
-        commit: CommitInfo | None,
-        paths: tuple[str, ...] = (),
-    ) -> Evidence:
-        if commit is None:
-            return Evidence(kind, text, paths=paths)
-        numbers = self._hop.settings.pull_requests(commit.subject)
-        return Evidence(
-            kind,
-            text,
-            commit=commit.oid,
-            pr=numbers[0] if numbers else None,
-            subject=commit.subject,
-            date=commit.date,
-            first_tag=self._hop.first_tag(commit.oid),
-            paths=paths,
         )
 
     def _report(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.hop import Hop
-from patchq.engine.judge import Case, Judge, Judgement
+from patchq.engine.judge import RULES, Case, Judge, Judgement
+from patchq.engine.memory import recall
 from patchq.engine.project import Project
 from patchq.engine.runs import Link, RunJudge
 from patchq.engine.stack import Stack, below
+from patchq.engine.verdict_cache import VerdictCache, key_of
 from patchq.errors import InputError, Where
 from patchq.git.mail import Mailer
 from patchq.model.lock import Base
@@ -36,8 +38,6 @@ class Rebased:
     onto: Base
     report: Report
     judgements: Mapping[str, Judgement]
-    tree: str
-    """The new base with every patch that is active under the default guards."""
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -57,21 +57,26 @@ def judge_series(project: Project, source: str, onto: str, progress: Progress = 
     if source == onto:
         raise InputError(f"the series is on {onto} already; name another base")
     hop = project.hop(source, onto)
-    series = project.workspace.load(source)
-    return rebase_series(hop, series, ages(project.workspace, source), progress)
+    directory = project.workspace.load(source)
+    cache = VerdictCache(project.cache / "verdicts")
+    rebased = rebase_series(hop, directory, ages(project.workspace, source), cache, progress)
+    recalled = recall(project, directory.retired, onto)
+    report = replace(rebased.report, remembered=tuple(item.remembered for item in recalled))
+    return replace(rebased, report=report)
 
 
 def rebase_series(
     hop: Hop,
     source: SeriesDirectory,
     ages: Mapping[str, int],
+    cache: VerdictCache,
     progress: Progress = quiet,
 ) -> Rebased:
     """Judge each patch of ``source`` (a series for ``hop.old``) on ``hop.new``.
 
     Raises :class:`InputError` where the series does not apply to its own base.
     """
-    run = _Run(hop, source)
+    run = _Run(hop, source, cache)
     judgements: dict[str, Judgement] = {}
     for number, entry in enumerate(source.series.entries, start=1):
         judgements[entry.name] = run.judge(entry, judgements)
@@ -80,70 +85,111 @@ def rebase_series(
         name: replace(judgement, report=replace(judgement.report, age=ages.get(name, 1)))
         for name, judgement in run.settle(judgements).items()
     }
-    defaults = hop.settings.default_guards
     report = Report(
         series=source.tag,
         onto=hop.new.name,
         base_commit=hop.old.commit,
         onto_commit=hop.new.commit,
-        guards=tuple(sorted(defaults)),
+        guards=tuple(sorted(hop.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
-    tree = run.onto_new(source.series.active(defaults), judgements)
-    return Rebased(source, hop.new, report, judgements, tree)
+    return Rebased(source, hop.new, report, judgements)
 
 
 class _Run:
     """One pass over a series."""
 
-    def __init__(self, hop: Hop, source: SeriesDirectory):
+    def __init__(self, hop: Hop, source: SeriesDirectory, cache: VerdictCache):
         self._hop = hop
         self._source = source
+        self._cache = cache
         self._stack = Stack(hop.store)
         self._judge = Judge(hop, self._stack)
-        self._links: dict[str, Link] = {}
+        self._keys: dict[str, str] = {}
 
     def judge(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
         patch = self._source.patches[entry.name]
-        lower = below(self._source.series, entry, self._hop.settings.default_guards)
         uncovered = self._judge.uncovered(patch)
         if uncovered is not None:
             return uncovered
-        names = {other.name for other in lower}
-        missing = [name for name in patch.header.requires if name not in names]
+        lower = self._below(entry)
+        missing = [
+            name for name in patch.header.requires if name not in {other.name for other in lower}
+        ]
         if missing:
             return self._judge.without_base(patch, missing)
-        old_tree = self._on_old(lower)
-        applied = self._stack.apply(old_tree, patch, onto=self._hop.old.name)
-        ours = self.onto_new(lower, judgements)
-        self._links[entry.name] = Link(patch, applied, ours, frozenset(names))
-        judgement = self._judge.judge(Case(patch, applied, ours))
-        return self._blocked(judgement, patch, lower, judgements)
+        key = self._keys[entry.name] = self._key(patch, lower, judgements)
+        kept = self._cache.get(key)
+        if kept is None:
+            link = self._link(entry, judgements)
+            kept = {patch.name: self._judge.judge(Case(patch, link.applied, link.ours))}
+            self._cache.put(key, kept)
+        return self._blocked(kept[patch.name], patch, lower, judgements)
 
-    def settle(self, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
+    def settle(self, judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
         """The judgements, with patches that landed only together recognised."""
+        if not any(judgement.report.action is Action.REVIEW for judgement in judgements.values()):
+            return judgements
+        key = key_of(["settled", *self._keys.values()])
+        settled = self._cache.get(key)
+        if settled is None:
+            settled = self._settle(judgements)
+            self._cache.put(key, settled)
+        return {**judgements, **settled}
+
+    def _settle(self, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
         objects = self._hop.store.objects
         runs = RunJudge(self._judge, Mailer(self._hop.store.git, objects), objects)
-        return runs.settle(self._links, judgements)
+        entries = self._source.series.entries
+        links = {
+            entry.name: self._link(entry, judgements)
+            for entry in entries
+            if entry.name in self._keys
+        }
+        settled = runs.settle(links, judgements)
+        return {name: settled[name] for name in links if settled[name] is not judgements[name]}
 
-    def onto_new(
-        self, entries: tuple[SeriesEntry, ...], judgements: Mapping[str, Judgement]
+    def _below(self, entry: SeriesEntry) -> tuple[SeriesEntry, ...]:
+        return below(self._source.series, entry, self._hop.settings.default_guards)
+
+    def _key(
+        self, patch: Patch, lower: Sequence[SeriesEntry], judgements: Mapping[str, Judgement]
     ) -> str:
+        old = [self._source.patches[entry.name] for entry in lower if self._covered(entry)]
+        new = [judgement.patch for e in lower if (judgement := judgements[e.name]).stands]
+        return key_of(
+            [
+                RULES,
+                self._hop.identity,
+                [patch.name, patch.sha256, patch.strip],
+                [[other.sha256, other.strip] for other in old],
+                [[other.sha256, other.strip] for other in new if other],
+            ]
+        )
+
+    def _link(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Link:
+        patch = self._source.patches[entry.name]
+        lower = self._below(entry)
+        applied = self._stack.apply(self._on_old(lower), patch, onto=self._hop.old.name)
+        names = frozenset(other.name for other in lower)
+        return Link(patch, applied, self._on_new(lower, judgements), names)
+
+    def _on_new(self, entries: tuple[SeriesEntry, ...], judgements: Mapping[str, Judgement]) -> str:
         """The new base with the carried form of ``entries``."""
-        tree = self._hop.new.tree
-        for entry in entries:
-            judgement = judgements[entry.name]
-            if judgement.patch is None or judgement.tree is None:
-                continue
-            applied = self._stack.apply(tree, judgement.patch, onto=self._hop.new.name)
-            tree = applied.tree
-        return tree
+        carried = [judgements[entry.name] for entry in entries]
+        patches = [judgement.patch for judgement in carried if judgement.stands]
+        return self._stack.apply_all(
+            self._hop.new.tree, [p for p in patches if p], onto=self._hop.new.name
+        )
+
+    def _covered(self, entry: SeriesEntry) -> bool:
+        return all(self._hop.covers(path) for path in self._source.patches[entry.name].paths)
 
     def _on_old(self, entries: tuple[SeriesEntry, ...]) -> str:
         tree = self._hop.old.tree
         for entry in entries:
-            patch = self._source.patches[entry.name]
-            if self._judge.uncovered(patch) is None:
+            if self._covered(entry):
+                patch = self._source.patches[entry.name]
                 tree = self._stack.apply(tree, patch, onto=self._hop.old.name).tree
         return tree
 

@@ -48,7 +48,7 @@ class RunJudge:
                 landed = self._landed(run)
                 if landed is None:
                     continue
-                if any(settled[link.patch.name].tree for link in run):
+                if any(settled[link.patch.name].stands for link in run):
                     break  # one of them was carried: it is not in upstream as it stands
                 settled.update(
                     (link.patch.name, _upstreamed(settled[link.patch.name], landed, run))

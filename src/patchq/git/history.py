@@ -89,6 +89,21 @@ class History:
         result = self._git.run("merge-base", "--is-ancestor", commit, descendant, allow=(0, 1))
         return result.status == 0
 
+    def messages(self, commits: Sequence[str]) -> dict[str, str]:
+        """The whole message of each of ``commits``, by id."""
+        if not commits:
+            return {}
+        output = self._git.run(
+            "log",
+            "--no-walk=unsorted",
+            "--stdin",
+            "-z",
+            "--format=%H%n%B",
+            stdin="".join(f"{commit}\n" for commit in commits).encode(),
+        ).stdout.decode(errors="replace")
+        records = (record.partition("\n") for record in output.split("\0") if record)
+        return {oid: message for oid, _, message in records}
+
     def subjects(self, old: str, new: str) -> tuple[CommitInfo, ...]:
         """Every commit of ``new`` that is not in ``old``, oldest first, without touches."""
         output = self._git.run(

@@ -50,7 +50,8 @@ class Snapshot:
 def write_tar(store: Store, snapshot: Snapshot, to: Path, *, beside: Path) -> None:
     """Pack ``snapshot`` and the file ``beside``, which attributes do not apply to, as tar ``to``.
 
-    Raises :class:`~patchq.git.process.GitFailed` where an object is missing or the disk is full.
+    Raises :class:`~patchq.git.process.GitFailedError` where an object is
+    missing or the disk is full.
     """
     seconds = int(datetime.fromisoformat(snapshot.date).timestamp())
     signature = f"{IDENTITY} <{EMAIL}> {seconds} +0000"

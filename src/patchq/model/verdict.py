@@ -74,8 +74,11 @@ class EvidenceKind(Enum):
     DUPLICATE = "duplicate"
     DIRECTORY_SPLIT = "directory-split"
     PREDICATE = "predicate"
+    UNDONE = "undone"
     REQUIRES = "requires"
     NOT_COVERED = "not-covered"
+    UNREFERENCED = "unreferenced"
+    WATCH = "watch"
     HINT = "hint"
 
 
@@ -140,6 +143,26 @@ class PatchReport:
         return Counter(hunk.state for hunk in self.hunks)
 
 
+class Memory(Enum):
+    """What became of a patch that left the series earlier."""
+
+    SETTLED = "settled"  # what retired it still holds
+    RESURFACED = "resurfaced"  # upstream undid it: the patch is needed again
+    HELD = "held"  # waits for a person
+    UNKNOWN = "unknown"  # cannot be judged again on this base
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A patch of ``retired.yaml``, judged again: what it was retired as, and what it is now."""
+
+    name: str
+    retired_as: Verdict
+    since: str
+    memory: Memory
+    now: PatchReport | None = None
+
+
 @dataclass(frozen=True)
 class Report:
     """Every patch of one series on one target, in series order."""
@@ -150,6 +173,7 @@ class Report:
     onto_commit: str
     guards: tuple[str, ...]
     patches: tuple[PatchReport, ...]
+    remembered: tuple[Remembered, ...] = ()
 
     def with_verdict(self, *verdicts: Verdict) -> tuple[PatchReport, ...]:
         """The patches whose verdict is one of ``verdicts``."""
@@ -159,3 +183,42 @@ class Report:
     def needs_review(self) -> tuple[PatchReport, ...]:
         """The patches that need a person."""
         return tuple(patch for patch in self.patches if patch.action is Action.REVIEW)
+
+    @property
+    def resurfaced(self) -> tuple[Remembered, ...]:
+        """The retired patches that upstream made necessary again."""
+        return tuple(item for item in self.remembered if item.memory is Memory.RESURFACED)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One base of the lifecycle matrix.
+
+    ``report`` judges the newest series before it on this base (None for the first series);
+    ``introduced`` are the patches that this base's own series has and the one before had not.
+    """
+
+    base: str
+    commit: str
+    date: str
+    has_series: bool
+    report: Report | None
+    introduced: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Every patch against every locked base, in the lock's order."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every patch, in the order of its first appearance."""
+        seen: dict[str, None] = {}
+        for column in self.columns:
+            for name in column.introduced:
+                seen[name] = None
+            for patch in column.report.patches if column.report else ():
+                seen[patch.name] = None
+        return tuple(seen)
