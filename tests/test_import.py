@@ -121,7 +121,7 @@ def test_prose_above_a_plain_diff_becomes_a_message_that_git_am_reads(bench: Ben
         "",
         "It used to say:",
         "  | --- a/src/app.py",
-        "From here on, words.",
+        "  From here on, words.",
     ]
     assert b"Date: Tue, 14 Nov 2023 22:13:20 +0000\n" in bench.patch("fix.patch")
 
@@ -259,11 +259,14 @@ def test_a_patch_stands_on_what_its_guards_select(bench: Bench) -> None:
     second = {"src/app.py": TEN.replace("line 11\n", "line eleven\n")}
     one = bench.upstream.detached("v1", "one", EDIT)
     first = bench.write("one.patch", bench.upstream.format(one))
-    two = bench.write("two.patch", bench.upstream.format(bench.upstream.detached(one, "", second)))
+    two = bench.write(
+        "two.patch", bench.upstream.format(bench.upstream.detached(one, "two", second))
+    )
     assert bench.run(first, "--guard", "slim").returncode == 0
-    assert bench.run(two).returncode == 0  # its blobs are in the store: merged
-    assert bench.run(two, "--guard", "slim", "--name", "again").returncode == 2
-    assert bench.series() == "one.patch #+slim\ntwo.patch\n"
+    assert bench.run(two).returncode == 2
+    assert bench.run(two, "--guard", "slim").returncode == 0
+    assert bench.series() == "one.patch #+slim\ntwo.patch #+slim\n"
+    assert bench.patch("two.patch") == (bench.root / "two.patch").read_bytes()
 
 
 def test_with_wants_a_fit_under_other_guards_too(bench: Bench) -> None:

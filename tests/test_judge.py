@@ -7,11 +7,10 @@ import io
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 from miniature import Edits, MakeMiniature, Miniature, executable, symlink
-from workspaces import make_workspace, open_project, pinned, placed
+from workspaces import make_workspace, open_project, placed
 
 from patchq.engine.judge import Judgement
 from patchq.engine.rebase import Rebased, judge_series
@@ -898,7 +897,7 @@ def test_only_the_paths_of_the_patch_change(upstream: Miniature) -> None:
 
 
 def test_a_fix_on_the_old_release_branch_alone(upstream: Miniature) -> None:
-    """v1 had a hotfix beside the patch's line that v2 never got: the patch is still only its own."""
+    """A hotfix of v1 that v2 never got is not the patch's to bring along."""
     upstream.branch("release/v1")
     upstream.commit("Hotfix (#2)", pool(OTHER_FUNCTION), branch="release/v1")
     upstream.tag("v1", at="release/v1")

@@ -89,8 +89,7 @@ def test_fetching_does_not_open_a_lender_as_a_repository(
     patchq("init", "w", "--upstream", f"file://{upstream.path}", cwd=tmp_path)
     lender = clone(upstream, tmp_path / "clone", "--bare")
     patchq("--upstream", lender, "lock", "v1", cwd=tmp_path / "w")
-    trap = tmp_path / "trap"
-    (lender / "config").write_text(f"[include]\npath = {trap}\n[core\n")  # git refuses to read it
+    (lender / "config").write_text("[core\n")  # git would refuse to open it
     before = snapshot(lender)
     done = patchq("lock", "v2", cwd=tmp_path / "w")
     assert done.returncode == 0, done.stderr
@@ -220,7 +219,6 @@ def test_a_lender_that_lost_an_object(
     patchq("init", "w", "--upstream", upstream.path, cwd=tmp_path)
     root = tmp_path / "w"
     patchq("lock", "v1", cwd=root)
-    upstream.git("tag", "loose", "v1^{}")
     commit, tree = upstream.id("v1^{}"), upstream.id("v1^{tree}")
     lost = lose(upstream, tree)
     done = patchq("fetch", cwd=root)
@@ -249,7 +247,7 @@ def lose(upstream: Miniature, oid: str) -> Path:
 @pytest.mark.parametrize("damage", ["", "ref: refs/tags/v1\n", "nonsense\n", "../../config"])
 def test_a_damaged_ref_is_an_error(upstream: Miniature, damage: str) -> None:
     (upstream.path / "refs" / "tags" / "v1").write_text(damage)
-    with pytest.raises(UpstreamError, match="refs/tags/v1 of .* is damaged"):
+    with pytest.raises(UpstreamError, match=r"refs/tags/v1 of .* is damaged"):
         find_lender(upstream.path).ref("refs/tags/v1")
 
 
@@ -267,8 +265,8 @@ def test_other_object_ids_are_refused(tmp_path: Path, upstream: Miniature) -> No
 def test_a_path_with_odd_characters_lends(tmp_path: Path, upstream: Miniature) -> None:
     odd = upstream.path.rename(tmp_path / '"odd: #1 é\udcff"')
     store = opened(tmp_path, odd)
-    assert store.resolve(upstream_id(odd)) == upstream_id(odd)
+    assert store.resolve(main_of(odd)) == main_of(odd)
 
 
-def upstream_id(directory: Path) -> str:
+def main_of(directory: Path) -> str:
     return find_lender(directory).ref("refs/heads/main") or ""

@@ -44,7 +44,7 @@ def list_patches(
     Examples:
       patchq list
       patchq list v0.5.17 --with nemotron
-      git am $(patchq list v0.5.17 --paths)
+      git am --keep-cr $(patchq list v0.5.17 --paths)
     """
     import os
 

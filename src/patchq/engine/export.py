@@ -104,11 +104,9 @@ def export_series(project: Project, selection: Selection, form: Form, target: Pa
         )
     snapshot = Snapshot(tree, base.name, base.date, default_name(lock, base.name))
     with _staging(target) as aside:
-        manifest = aside / MANIFEST
-        manifest.write_bytes(_manifest(lock, base, selection, tree))
-        manifest.chmod(0o644)
         tar = aside / "tar"
-        write_tar(store, snapshot, tar, beside=manifest)
+        manifest = _manifest(lock, base, selection, tree)
+        write_tar(store, snapshot, tar, added={MANIFEST: manifest})
         packed = aside / "packed"
         if form is Form.TAR_GZ:
             _compress(tar, packed)

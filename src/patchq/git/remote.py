@@ -39,12 +39,15 @@ _LOCAL = frozenset(
     }
 )
 
-# What the user's configuration must not do to our store.
+# What the user's configuration must not do to our store. Unpacking what comes would touch the times
+# of a lender's packs that hold the same objects; a pack that is kept does not.
 _PINNED = (
     "-c",
     f"core.hooksPath={os.devnull}",
     "-c",
     "fetch.writeCommitGraph=false",
+    "-c",
+    "fetch.unpackLimit=1",
 )
 
 

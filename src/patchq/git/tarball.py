@@ -12,8 +12,10 @@ import os
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from patchq.errors import UpstreamError
@@ -47,11 +49,10 @@ class Snapshot:
     prefix: str
 
 
-def write_tar(store: Store, snapshot: Snapshot, to: Path, *, beside: Path) -> None:
-    """Pack ``snapshot`` and the file ``beside``, which attributes do not apply to, as tar ``to``.
+def write_tar(store: Store, snapshot: Snapshot, to: Path, *, added: Mapping[str, bytes]) -> None:
+    """Pack ``snapshot`` as tar ``to``, then the files ``added``, which attributes do not apply to.
 
-    Raises :class:`~patchq.git.process.GitFailedError` where an object is
-    missing or the disk is full.
+    Raises :class:`~patchq.git.process.GitFailedError` where an object is missing or the disk full.
     """
     seconds = int(datetime.fromisoformat(snapshot.date).timestamp())
     signature = f"{IDENTITY} <{EMAIL}> {seconds} +0000"
@@ -72,11 +73,17 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path, *, beside: Path) -> No
             "archive",
             "--format=tar",
             f"--prefix={snapshot.prefix}/",
-            f"--add-file={beside}",
             f"--output={to}",
             commit,
             environment={"GIT_DIR": directory},
         )
+    # not by --add-file: with it, git 2.39 ends well although it could not read the tree
+    with tarfile.open(to, "a:", format=tarfile.USTAR_FORMAT) as tar:
+        for name, content in added.items():
+            member = tarfile.TarInfo(f"{snapshot.prefix}/{name}")
+            member.size, member.mtime, member.mode = len(content), seconds, 0o644
+            member.uname = member.gname = "root"  # as git writes it
+            tar.addfile(member, BytesIO(content))
 
 
 def _repository(directory: Path, name: str, tag: str) -> None:

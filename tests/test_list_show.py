@@ -1,0 +1,209 @@
+"""``patchq list`` and ``patchq show``: what a series holds, on a terminal, in a pipe, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commandline import SOURCES, CommandLine
+from miniature import MakeMiniature, Miniature
+from workspaces import add_series, make_workspace
+
+from patchq.model.workspace import Workspace
+
+LONG = "Teach the scheduler to leave the batch alone where no one asked for anything else"
+BYTES = "text\n".encode() + b"\xff\xfe latin: \xe9\n"
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    repository = miniature()
+    repository.commit("Begin", {"a.txt": "a\n", "b.txt": "b\n"})
+    repository.tag("v1")
+    repository.tag("v2")
+    return repository
+
+
+@pytest.fixture
+def patches(upstream: Miniature) -> dict[str, bytes]:
+    return {
+        "prune.patch": upstream.patch(
+            "v1",
+            {"a.txt": "A\nmore\n", "b.txt": None},
+            "Prune [a] bit",
+            "Why it is pruned.",
+            {"X-Kind": "strip", "X-Upstream-PR": "12", "X-Watch": "GB10"},
+            author="Jörg Äther <joerg@downstream.example>",
+        ),
+        "bytes.patch": upstream.patch("v1", {"c.bin": BYTES}, LONG),
+        "slow.patch": upstream.patch("v1", {"d": "d\n"}, "Go slow", trailers={"X-Kind": "fix"}),
+    }
+
+
+@pytest.fixture
+def workspace(upstream: Miniature, patches: dict[str, bytes]) -> Workspace:
+    made = make_workspace(upstream, {"prune.patch": patches["prune.patch"]})
+    add_series(
+        made, "v2", patches, series="prune.patch\nbytes.patch #-slim\nslow.patch #+slow # later\n"
+    )
+    return made
+
+
+def test_the_newest_series_is_listed(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("list", cwd=workspace.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    rows = [line.rstrip() for line in done.stdout.splitlines()]
+    assert rows[0].split() == ["#", "PATCH", "GUARDS", "KIND", "SUBJECT", "FILES", "AGE"]
+    assert rows[1].split() == ["1", "prune.patch", "strip", "Prune", "[a]", "bit", "2", "2"]
+    assert LONG in rows[2]
+    assert rows[3].split() == ["-", "slow.patch", "+slow", "fix", "Go", "slow", "1", "1"]
+    assert rows[4] == "v2: 2 of 3 active"
+
+
+def test_guards_turn_patches_on_and_off(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("list", "--with", "slow", "--with", "slim", "--json", cwd=workspace.root)
+    found = json.loads(done.stdout)
+    assert found["schema"] == "patchq.list/1"
+    assert (found["series"], found["guards"]) == ("v2", ["slim", "slow"])
+    active = {patch["name"]: patch["active"] for patch in found["patches"]}
+    assert active == {"prune.patch": True, "bytes.patch": False, "slow.patch": True}
+    assert found["patches"][0]["files"] == ["a.txt", "b.txt"]
+    assert found["patches"][0]["age"] == 2
+    done = patchq("list", "--with", "fast", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "Guards are: slim, slow." in done.stderr
+
+
+def test_paths_are_absolute_and_in_order(patchq: CommandLine, workspace: Workspace) -> None:
+    below = workspace.root / "series"
+    done = patchq("list", "--paths", "--with", "slow", cwd=below)
+    directory = workspace.series_path("v2").resolve()
+    names = ["prune.patch", "bytes.patch", "slow.patch"]
+    assert done.stdout.splitlines() == [str(directory / name) for name in names]
+    done = patchq("list", "v1", "--paths", cwd=below)
+    assert done.stdout.splitlines() == [str(workspace.series_path("v1").resolve() / names[0])]
+
+
+def test_paths_of_a_selection_that_cannot_stand(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    needy = upstream.patch("v1", {"e": "e\n"}, trailers={"X-Requires": "slow.patch"})
+    directory = workspace.series_path("v2")
+    (directory / "needy.patch").write_bytes(needy)
+    with (directory / "series").open("a") as stream:
+        stream.write("needy.patch\n")
+    done = patchq("list", "--paths", cwd=workspace.root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needy.patch requires slow.patch, which is off under this selection" in done.stderr
+    assert patchq("list", "--paths", "--with", "slow", cwd=workspace.root).returncode == 0
+    assert patchq("list", cwd=workspace.root).returncode == 0
+
+
+def test_a_workspace_without_a_series(patchq: CommandLine, upstream: Miniature) -> None:
+    workspace = make_workspace(upstream, {})
+    (workspace.series_path("v1") / "series").unlink()
+    done = patchq("list", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "has no series yet" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["80", "60", "40"])
+def test_the_list_fits_the_width(columns: str, patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("list", cwd=workspace.root, env={"COLUMNS": columns})
+    assert max(map(len, done.stdout.splitlines())) <= int(columns)
+    assert "prune.patch" in done.stdout
+
+
+def test_what_a_patch_says(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("show", "prune", cwd=workspace.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, _, diff = done.stdout.partition("\ndiff --git ")
+    assert head.splitlines() == [
+        "Patch: v2/prune.patch",
+        "Subject: Prune [a] bit",
+        "Author: Jörg Äther <joerg@downstream.example>",
+        "Date: Mon, 6 Jan 2025 08:00:00 +0000",
+        "X-Kind: strip",
+        "X-Upstream-PR: 12",
+        "X-Watch: GB10",
+        "",
+        "Why it is pruned.",
+        "",
+        "  modify  a.txt  1 hunk, +2 -1",
+        "  delete  b.txt  1 hunk, +0 -1",
+    ]
+    assert diff.startswith("a/a.txt b/a.txt\n")
+
+
+def test_raw_is_the_file(patchq: CommandLine, workspace: Workspace) -> None:
+    path = workspace.series_path("v2") / "bytes.patch"
+    done = patchq("show", "bytes.patch", "v2", "--raw", cwd=workspace.root)
+    assert done.stdout.encode("utf-8", "surrogateescape") == path.read_bytes()
+    # and the diff in a pipe is as it is in the file
+    shown = patchq("show", "bytes.patch", cwd=workspace.root).stdout
+    assert shown.encode("utf-8", "surrogateescape").endswith(
+        path.read_bytes().partition(b"---\n")[2]
+    )
+
+
+def test_a_patch_as_json(
+    patchq: CommandLine, workspace: Workspace, patches: dict[str, bytes]
+) -> None:
+    found = json.loads(patchq("show", "prune.patch", "v1", "--json", cwd=workspace.root).stdout)
+    assert (found["schema"], found["series"]) == ("patchq.show/1", "v1")
+    assert found["sha256"] == hashlib.sha256(patches["prune.patch"]).hexdigest()
+    assert {"key": "X-Kind", "value": "strip"} in found["fields"]
+    assert [(file["kind"], file["added"], file["removed"]) for file in found["files"]] == [
+        ("modify", 2, 1),
+        ("delete", 0, 1),
+    ]
+
+
+def test_a_patch_that_is_not_there(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("show", "prun.patch", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "Did you mean prune.patch" in done.stderr
+
+
+def on_terminal(workspace: Workspace, home: Path, *args: str, **env: str) -> bytes:
+    """What the command writes where stdout is a terminal."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as reader:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "patchq", *args],
+            cwd=workspace.root,
+            stdout=theirs,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(home),
+                "PYTHONPATH": SOURCES,
+                "TERM": "xterm-256color",
+                "LC_ALL": "C.UTF-8",
+                "COLUMNS": "80",
+                **env,
+            },
+        )
+        os.close(theirs)
+        written = b""
+        try:
+            while block := reader.read(65536):
+                written += block
+        except OSError:  # Linux: the other end of a pty was closed
+            pass
+        assert process.wait() == 0
+    return written
+
+
+def test_colour_on_a_terminal_only_where_wanted(workspace: Workspace, tmp_path: Path) -> None:
+    for command in (["show", "prune.patch"], ["list"]):
+        assert b"\x1b[" in on_terminal(workspace, tmp_path, *command)
+        plain = on_terminal(workspace, tmp_path, *command, NO_COLOR="1")
+        assert b"\x1b[3" not in plain
+        assert b"prune.patch" in plain
