@@ -138,7 +138,6 @@ TABLE = (
         "v0.5.14",
         (HunkState.UPSTREAM, 6, 16),
     ),
-    # GNU patch counts 28 of 31; by three-way merge, the hunks that upstream has are 29
     Truth(
         f"{PYTHON}qwen36-mixed-nvfp4-pr27906-mainahead.patch",
         "v0.5.14",
