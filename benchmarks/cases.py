@@ -318,11 +318,11 @@ def _still_stands(edit: _Edit, lines: Sequence[bytes], at: int, now: bytes) -> b
 
 
 def _is_edit(change: FileChange) -> bool:
-    return change.kind is ChangeKind.MODIFIED and len(change.paths) == 1 and bool(change.hunks)
+    return change.kind is ChangeKind.MODIFY and len(change.paths) == 1 and bool(change.hunks)
 
 
 def _pairs(cuts: Iterable[_Cut]) -> Iterator[tuple[_Cut, _Cut]]:
-    """Neighbours in the order they landed in cannot be had from a shuffle: every two drawn."""
+    """The first with the second, the third with the fourth, and so on."""
     drawn = iter(cuts)
     return zip(drawn, drawn, strict=False)
 

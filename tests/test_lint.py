@@ -87,8 +87,7 @@ def test_a_hunk_that_lacks_its_last_blank_line_is_an_error_that_fix_repairs(
 
 
 def test_a_hunk_that_lacks_more_is_left_to_a_person(workspace: Workspace) -> None:
-    raw = SOUND.replace(b" one\n", b"")
-    put(workspace, a=raw)
+    put(workspace, a=SOUND.replace(b"-two\n", b""))
     finding = only(workspace, Code.MALFORMED_DIFF)
     assert (finding.severity, finding.fixable) == (Severity.ERROR, False)
     assert fix(workspace, "v1", Transaction(workspace, "lint --fix")) == ()

@@ -18,7 +18,7 @@ from workspaces import add_series, make_workspace
 from patchq.model.workspace import Workspace
 
 LONG = "Teach the scheduler to leave the batch alone where no one asked for anything else"
-BYTES = "text\n".encode() + b"\xff\xfe latin: \xe9\n"
+BYTES = b"text\n\xff\xfe latin: \xe9\n"
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_what_a_patch_says(patchq: CommandLine, workspace: Workspace) -> None:
         "Patch: v2/prune.patch",
         "Subject: Prune [a] bit",
         "Author: Jörg Äther <joerg@downstream.example>",
-        "Date: Mon, 6 Jan 2025 08:00:00 +0000",
+        "Date: Tue, 7 Jan 2025 08:00:00 +0000",
         "X-Kind: strip",
         "X-Upstream-PR: 12",
         "X-Watch: GB10",

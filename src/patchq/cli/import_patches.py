@@ -29,7 +29,7 @@ def import_patches(
     context: typer.Context,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="A patch or a mailbox; - for standard input."),
+        typer.Argument(metavar="FILE", help="A patch or a mailbox; - for standard input."),
     ],
     tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="The series to add to.")],
     guard: Annotated[

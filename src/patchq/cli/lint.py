@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def lint(
     context: typer.Context,
     tags: Annotated[
-        list[str] | None, typer.Argument(metavar="[TAG]…", help="Which series; default: all.")
+        list[str] | None, typer.Argument(metavar="[TAG]", help="Which series; default: all.")
     ] = None,
     repair: Annotated[
         bool, typer.Option("--fix", help="Repair what has only one repair, then look again.")

@@ -132,6 +132,7 @@ from patchq.cli import (  # noqa: E402
     lock,
     rebase,
     report,
+    revive,
     show,
 )
 
@@ -146,6 +147,7 @@ for module in (
     lint,
     rebase,
     report,
+    revive,
     export,
     demo,
 ):

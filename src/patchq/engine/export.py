@@ -107,13 +107,7 @@ def export_series(project: Project, selection: Selection, form: Form, target: Pa
         tar = aside / "tar"
         manifest = _manifest(lock, base, selection, tree)
         write_tar(store, snapshot, tar, added={MANIFEST: manifest})
-        packed = aside / "packed"
-        if form is Form.TAR_GZ:
-            _compress(tar, packed)
-        else:
-            packed.mkdir()
-            unpack_tar(tar, packed)
-            packed = packed / snapshot.prefix
+        packed = _packed(tar, form, aside / "packed", snapshot)
         exported = Exported(
             series=selection.directory.tag,
             form=form,
@@ -226,6 +220,16 @@ def _staging(target: Path) -> Iterator[Path]:
         ) from error
     with holder as directory:
         yield Path(directory)
+
+
+def _packed(tar: Path, form: Form, to: Path, snapshot: Snapshot) -> Path:
+    """The tar in the form asked for, at or below ``to``."""
+    if form is Form.TAR_GZ:
+        _compress(tar, to)
+        return to
+    to.mkdir()
+    unpack_tar(tar, to)
+    return to / snapshot.prefix
 
 
 def _compress(tar: Path, to: Path) -> None:

@@ -455,7 +455,7 @@ _Content = Callable[[str], bytes | None]
 
 def _split_mailbox(raw: bytes) -> tuple[bytes, ...]:
     starts = [match.start() for match in _MBOX.finditer(raw)]
-    if len(starts) < 2 or starts[0] != 0:
+    if len(starts) < 2 or raw[: starts[0]].strip():
         return (raw,)
     return tuple(raw[start:stop] for start, stop in pairwise([*starts, len(raw)]))
 

@@ -30,13 +30,15 @@ class Recalled:
     judgement: Judgement | None
 
 
-def recall(project: Project, records: Sequence[Retired], onto: str) -> tuple[Recalled, ...]:
-    """Judge every record again on the base ``onto``."""
-    return tuple(_recall(project, record, onto) for record in records)
+def recall(
+    project: Project, records: Sequence[Retired], onto: str, patched: str | None = None
+) -> tuple[Recalled, ...]:
+    """Judge every record again on the base ``onto``, or on ``patched``, a tree made from it."""
+    return tuple(_recall(project, record, onto, patched) for record in records)
 
 
-def _recall(project: Project, record: Retired, onto: str) -> Recalled:
-    judgement = _judge(project, record, onto)
+def _recall(project: Project, record: Retired, onto: str, patched: str | None) -> Recalled:
+    judgement = _judge(project, record, onto, patched)
     now = judgement.report if judgement else None
     remembered = Remembered(record.name, record.verdict, record.since, _memory(record, now), now)
     return Recalled(record, remembered, judgement)
@@ -51,7 +53,7 @@ def _memory(record: Retired, now: PatchReport | None) -> Memory:
     return Memory.RESURFACED if now.verdict in ALIVE or undone else Memory.SETTLED
 
 
-def _judge(project: Project, record: Retired, onto: str) -> Judgement | None:
+def _judge(project: Project, record: Retired, onto: str, patched: str | None) -> Judgement | None:
     """None where the patch no longer stands on the base it left from (or that base is away)."""
     if record.base not in project.lock.names or record.base == onto:
         return None
@@ -78,7 +80,7 @@ def _judge(project: Project, record: Retired, onto: str) -> Judgement | None:
     applied = stack.try_apply(tree, patch)
     if isinstance(applied, Refused):
         return None
-    return judge.judge(Case(patch, applied, hop.new.tree))
+    return judge.judge(Case(patch, applied, patched or hop.new.tree))
 
 
 def _under(project: Project, record: Retired) -> tuple[Patch, ...]:

@@ -226,17 +226,29 @@ def new_directory(rebased: Rebased) -> dict[str, bytes]:
         if report.action in (Action.DROP, Action.REVIEW)
     ]
     left = {record.name for record in records}
-    files = {"series": source.series.without(left).raw}
-    for name, judgement in rebased.judgements.items():
-        if name not in left:
-            patch = judgement.patch
-            assert patch is not None
-            files[name] = patch.raw
-    memory = _memory(source.retired, records)
-    if memory:
-        files["retired.yaml"] = render_retired(memory)
-    if source.recipe is not None:
-        files["recipe.yaml"] = source.recipe
+    carried = {
+        name: judgement.patch
+        for name, judgement in rebased.judgements.items()
+        if name not in left and judgement.patch is not None
+    }
+    return directory_files(
+        replace(
+            source,
+            series=source.series.without(left),
+            patches=carried,
+            retired=_memory(source.retired, records),
+        )
+    )
+
+
+def directory_files(directory: SeriesDirectory) -> dict[str, bytes]:
+    """The files that a series directory is made of, by name."""
+    files = {"series": directory.series.raw}
+    files.update((name, patch.raw) for name, patch in directory.patches.items())
+    if directory.retired:
+        files["retired.yaml"] = render_retired(directory.retired)
+    if directory.recipe is not None:
+        files["recipe.yaml"] = directory.recipe
     return files
 
 

@@ -205,6 +205,30 @@ class Column:
     report: Report | None
     introduced: tuple[str, ...] = ()
 
+    def patch(self, name: str) -> PatchReport | None:
+        """What became of the patch ``name`` on this base, None where it was not judged."""
+        patches = self.report.patches if self.report else ()
+        return next((patch for patch in patches if patch.name == name), None)
+
+    def memory(self, name: str) -> Remembered | None:
+        """What became of the retired patch ``name`` on this base, None where none is."""
+        remembered = self.report.remembered if self.report else ()
+        return next((item for item in remembered if item.name == name), None)
+
+
+@dataclass(frozen=True)
+class Story:
+    """One patch through the bases: what its header says of it, and where it was judged.
+
+    ``ends`` are the rules that end its life, in plain words.
+    """
+
+    name: str
+    subject: str
+    kind: str | None
+    ends: tuple[str, ...]
+    columns: tuple[Column, ...]
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -221,4 +245,12 @@ class Matrix:
                 seen[name] = None
             for patch in column.report.patches if column.report else ():
                 seen[patch.name] = None
+            for item in column.report.remembered if column.report else ():
+                seen[item.name] = None
         return tuple(seen)
+
+    @property
+    def open(self) -> tuple[Column, ...]:
+        """The judged bases after the newest series: what their reports ask is not decided yet."""
+        newest = max((n for n, column in enumerate(self.columns) if column.has_series), default=-1)
+        return tuple(column for column in self.columns[newest + 1 :] if column.report)

@@ -1,14 +1,23 @@
-"""A report as JSON, in the shape that ``docs/report.schema.json`` fixes."""
+"""Reports and the lifecycle matrix as JSON, in the shapes that the schemas in ``docs/`` fix."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from patchq.model.verdict import Evidence, HunkState, PatchReport, Report
+from patchq.model.verdict import (
+    Column,
+    Evidence,
+    HunkState,
+    Matrix,
+    PatchReport,
+    Remembered,
+    Report,
+)
 from patchq.report.text import readable
 
 SCHEMA = "patchq.report/1"
+MATRIX_SCHEMA = "patchq.matrix/1"
 
 
 def render_json(report: Report) -> str:
@@ -16,7 +25,32 @@ def render_json(report: Report) -> str:
 
     Bytes of a path that are not UTF-8 are written as ``\xNN``, for JSON has no way to hold them.
     """
-    return json.dumps(_readable(_report(report)), indent=2) + "\n"
+    return _document(_report(report))
+
+
+def render_matrix_json(matrix: Matrix) -> str:
+    """``matrix`` as a JSON document: every base with its report, in the lock's order."""
+    document = {
+        "schema": MATRIX_SCHEMA,
+        "patches": list(matrix.names),
+        "bases": [_base(column) for column in matrix.columns],
+    }
+    return _document(document)
+
+
+def _document(value: dict[str, Any]) -> str:
+    return json.dumps(_readable(value), indent=2) + "\n"
+
+
+def _base(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.base,
+        "commit": column.commit,
+        "date": column.date,
+        "has_series": column.has_series,
+        "introduced": list(column.introduced),
+        "report": _report(column.report) if column.report else None,
+    }
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -28,6 +62,18 @@ def _report(report: Report) -> dict[str, Any]:
         "onto_commit": report.onto_commit,
         "guards": list(report.guards),
         "patches": [_patch(patch) for patch in report.patches],
+        "remembered": [_remembered(item) for item in report.remembered],
+    }
+
+
+def _remembered(item: Remembered) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "retired_as": item.retired_as.value,
+        "since": item.since,
+        "memory": item.memory.value,
+        "now": item.now.verdict.value if item.now else None,
+        "evidence": [_evidence(evidence) for evidence in item.now.evidence] if item.now else [],
     }
 
 

@@ -1,10 +1,11 @@
-"""A report in one line."""
+"""A report in one line, and a patch in half a line."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
-from patchq.model.verdict import Report, Verdict
+from patchq.model.verdict import HunkState, PatchReport, Report, Verdict
 
 
 def summary(report: Report) -> str:
@@ -16,3 +17,23 @@ def summary(report: Report) -> str:
     guards = f" (with {', '.join(report.guards)})" if report.guards else ""
     patches = f"{total} patch{'' if total == 1 else 'es'}"
     return f"{report.series} → {report.onto}{guards} · {patches}" + (f": {words}" if words else "")
+
+
+def state(patch: PatchReport) -> str:
+    """Where the hunks are, how far they were moved, and how long the patch has been carried."""
+    counts: Mapping[HunkState, int] = patch.count()
+    total = sum(counts.values())
+    if counts.get(HunkState.CARRIED, 0) == total:
+        hunks = f"{total}/{total} hunks"
+    else:
+        hunks = "hunks: " + ", ".join(
+            f"{counts[state]} {state.value}" for state in HunkState if counts.get(state)
+        )
+    offsets = sorted({hunk.offset for hunk in patch.hunks if hunk.offset is not None})
+    parts = [hunks]
+    if any(offsets):
+        low, high = f"{offsets[0]:+d}", f"{offsets[-1]:+d}"
+        parts.append(f"offset {low if low == high else f'{low}…{high}'}")
+    if patch.age > 1:
+        parts.append(f"age {patch.age}")
+    return ", ".join(parts)

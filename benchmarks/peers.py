@@ -1,0 +1,74 @@
+"""What git's own means say of a patch on another tag: would they drop it?"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+from patchq.engine.hop import Hop
+from patchq.model.patch import Patch
+
+
+class Peer(Enum):
+    """A way to see that upstream has a patch."""
+
+    REBASE = "git rebase"
+    CHERRY = "git cherry"
+    REVERSE = "git apply -R"
+
+
+_NO_RENAMES = ("-p", "--no-renames", "--full-index", "--no-ext-diff", "--no-color")
+
+
+class Peers:
+    """Asks git about patches on one hop; ``scratch`` holds an index of the new tag."""
+
+    def __init__(self, hop: Hop, scratch: Path):
+        self._hop = hop
+        self._git = hop.store.git
+        self._index = {"GIT_INDEX_FILE": str(scratch / "index")}
+        self._git.run("read-tree", hop.new.tree, environment=self._index)
+        self._known = self._patch_ids(hop)
+
+    def dropping(self, patch: Patch, patched: str) -> frozenset[Peer]:
+        """The peers that take ``patch`` for landed; ``patched`` is the old tag's tree with it."""
+        landed = set()
+        if self._is_known(patched):
+            # git rebase leaves out what git cherry finds
+            landed |= {Peer.CHERRY, Peer.REBASE}
+        if self._merges_to_nothing(patched):
+            landed.add(Peer.REBASE)
+        if self._applies_in_reverse(patch):
+            landed.add(Peer.REVERSE)
+        return frozenset(landed)
+
+    def _patch_ids(self, hop: Hop) -> frozenset[str]:
+        log = self._git.run(
+            "log", "--no-merges", *_NO_RENAMES, hop.new.commit, f"^{hop.old.commit}"
+        ).stdout
+        ids = self._git.text("patch-id", "--stable", stdin=log)
+        return frozenset(line.split()[0] for line in ids.splitlines())
+
+    def _is_known(self, patched: str) -> bool:
+        diff = self._git.run("diff-tree", "-r", *_NO_RENAMES, self._hop.old.tree, patched).stdout
+        found = self._git.text("patch-id", "--stable", stdin=diff).split()
+        return bool(found) and found[0] in self._known
+
+    def _merges_to_nothing(self, patched: str) -> bool:
+        """What ``git rebase --onto`` does: a merge of whole trees; an empty one is dropped."""
+        new = self._hop.new.tree
+        merged = self._hop.store.merger.merge(self._hop.old.tree, new, patched)
+        return merged.clean and merged.tree == new
+
+    def _applies_in_reverse(self, patch: Patch) -> bool:
+        result = self._git.run(
+            "apply",
+            "--reverse",
+            "--check",
+            "--cached",
+            "-",
+            stdin=patch.diff,
+            environment=self._index,
+            allow=(0, 1, 128),
+        )
+        return result.status == 0

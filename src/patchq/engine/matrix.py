@@ -1,0 +1,48 @@
+"""The lifecycle of every patch: each series judged on the base that follows it, over the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchq.engine.project import Project
+from patchq.engine.rebase import Progress, judge_series, quiet
+from patchq.model.lock import Base
+from patchq.model.verdict import Column, Matrix
+
+
+def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
+    """Every patch against every locked base from the first series on.
+
+    On each base the newest series strictly before it is judged, as ``patchq rebase`` would.
+    """
+    names = project.workspace.series_names()
+    bases = _from_first(project.lock.bases, names)
+    columns = []
+    for number, base in enumerate(bases, start=1):
+        columns.append(_column(project, base, names))
+        progress(number, len(bases), base.name)
+    return Matrix(tuple(columns))
+
+
+def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:
+    first = next((n for n, base in enumerate(bases) if base.name in names), len(bases))
+    return list(bases[first:])
+
+
+def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
+    locked = [known.name for known in project.lock.bases]
+    earlier = [name for name in names if locked.index(name) < locked.index(base.name)]
+    before: set[str] = set()
+    report = None
+    if earlier:
+        before = set(project.workspace.series(earlier[-1]).names)
+        report = judge_series(project, earlier[-1], base.name).report
+    own = project.workspace.series(base.name).names if base.name in names else ()
+    return Column(
+        base=base.name,
+        commit=base.commit,
+        date=base.date,
+        has_series=base.name in names,
+        report=report,
+        introduced=tuple(name for name in own if name not in before),
+    )

@@ -1,0 +1,59 @@
+"""What evidence says of a commit, and where a reader can look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchq.errors import InputError
+from patchq.model.verdict import Evidence
+
+SHORT_ID = 9
+
+
+@dataclass(frozen=True)
+class Commit:
+    """An upstream commit: ``subject`` without the number of its pull request."""
+
+    oid: str
+    pr: int | None
+    subject: str
+    date: str
+    first_tag: str
+
+    @property
+    def short(self) -> str:
+        """The id as people read it."""
+        return self.oid[:SHORT_ID]
+
+
+def commit_of(evidence: Evidence) -> Commit | None:
+    """The commit of a piece of evidence, None where it has none."""
+    if evidence.commit is None:
+        return None
+    subject = (evidence.subject or "").removesuffix(f"(#{evidence.pr})").rstrip()
+    date = (evidence.date or "")[: len("2026-01-31")]
+    return Commit(evidence.commit, evidence.pr, subject, date, evidence.first_tag or "")
+
+
+@dataclass(frozen=True)
+class CommitLinks:
+    """Links to commits by a template such as ``https://example.org/commit/{}`` (None: no links).
+
+    Raises :class:`~patchq.errors.InputError` for a template that is not a web address with one
+    place for the id.
+    """
+
+    template: str | None
+
+    def __post_init__(self) -> None:
+        if self.template is None:
+            return
+        if not self.template.startswith(("https://", "http://")) or self.template.count("{}") != 1:
+            raise InputError(
+                f"not a template for the addresses of commits: {self.template!r}",
+                hint="Give a web address with {} where the commit id belongs.",
+            )
+
+    def to(self, oid: str) -> str | None:
+        """The address of commit ``oid``."""
+        return self.template.replace("{}", oid) if self.template else None

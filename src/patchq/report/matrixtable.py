@@ -1,0 +1,103 @@
+"""The lifecycle matrix for the terminal: a sign a cell, in as many blocks as the width asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from patchq.model.verdict import Column, Matrix
+from patchq.report.cells import cell, marks, short_bases
+from patchq.report.sections import Section, in_section, remembered_words, to_decide, watched
+from patchq.report.summary import state
+from patchq.report.terminal import INDENT, Writer
+
+
+def render_matrix(matrix: Matrix, console: Console) -> None:
+    """Print ``matrix`` to ``console``: open decisions, the grid with the newest bases first, and
+    what the signs mean."""
+    writer = Writer(console)
+    if not matrix.columns:
+        writer.words("The lock has no bases yet.")
+        return
+    _write_open(writer, matrix.open)
+    heads = tuple(writer.say(head) for head in short_bases(_bases(matrix.columns)))
+    names = {name: writer.say(name.removesuffix(".patch")) for name in matrix.names}
+    room = writer.width - max((cell_len(name) for name in names.values()), default=0)
+    for start, end in reversed(list(_blocks(heads, room))):
+        _write_block(writer, matrix.columns[start:end], heads[start:end], names)
+        writer.blank()
+    if matrix.names:
+        _write_legend(writer, matrix)
+
+
+def _bases(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.base for column in columns)
+
+
+def _write_open(writer: Writer, columns: Sequence[Column]) -> None:
+    for column in columns:
+        report = column.report
+        if report is None:
+            continue
+        lines = [
+            f"{item.memory.value} {item.name}: {remembered_words(item)}"
+            for item in to_decide(report)
+        ]
+        lines += [
+            f"{patch.verdict.value} {patch.name}: {state(patch)}"
+            for patch in in_section(report, Section.DECIDE)
+        ]
+        lines += [
+            f"watched {name}: {text}"
+            for watch in watched(report.patches)
+            for name, text in watch.patches
+        ]
+        if lines:
+            writer.words(f"{Section.DECIDE.value} on {column.base}", style="bold")
+            for line in lines:
+                writer.words(line, INDENT)
+            writer.blank()
+
+
+def _blocks(heads: Sequence[str], room: int) -> Iterator[tuple[int, int]]:
+    """Runs of columns that fit ``room``, at least one a run; the last ones are the fullest."""
+    end = len(heads)
+    found = []
+    while end:
+        start, used = end, 0
+        while start and (start == end or used + 2 + cell_len(heads[start - 1]) <= room):
+            start -= 1
+            used += 2 + cell_len(heads[start])
+        found.append((start, end))
+        end = start
+    return reversed(found)
+
+
+def _write_block(
+    writer: Writer, columns: Sequence[Column], heads: Sequence[str], names: dict[str, str]
+) -> None:
+    """One run of columns, with the patches that have a part in it."""
+    shown = {name: cells for name in names if any(cells := [cell(c, name) for c in columns])}
+    width = max((cell_len(names[name]) for name in shown), default=0)
+    line = Text(" " * width)
+    for head in heads:
+        line.append(f"  {head}", style="bold")
+    writer.row(line)
+    for name, cells in shown.items():
+        line = Text(names[name] + " " * (width - cell_len(names[name])))
+        for head, found in zip(heads, cells, strict=True):
+            sign = writer.sign(found.mark.look) if found else " "
+            line.append(f"  {sign:>{cell_len(head)}}", style=found.mark.look.style if found else "")
+        writer.row(line)
+
+
+def _write_legend(writer: Writer, matrix: Matrix) -> None:
+    legend = Text()
+    for mark, count in marks(matrix):
+        # no-break spaces keep a sign with its word
+        legend.append(f"{writer.sign(mark.look)}\N{NO-BREAK SPACE}", style=mark.look.style)
+        legend.append(f"{mark.word}\N{NO-BREAK SPACE}{count}  ")
+    writer.line(legend)

@@ -1,0 +1,90 @@
+"""What needs a decision, what leaves, what is fine: the parts of every report, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from patchq.model.verdict import (
+    Action,
+    EvidenceKind,
+    Memory,
+    PatchReport,
+    Remembered,
+    Report,
+    Verdict,
+)
+from patchq.report.commit import Commit, commit_of
+
+
+class Section(Enum):
+    """The parts that patches fall into, in order, by their headings."""
+
+    DECIDE = "Needs a decision"
+    DROPPED = "Leaves the series"
+    CARRIED = "Carried"
+
+
+LOOK_AT = "To look at"
+
+
+def section(patch: PatchReport) -> Section:
+    """The part that ``patch`` belongs to; watched commits alone put it nowhere else."""
+    if patch.action is Action.DROP:
+        return Section.DROPPED
+    undecided = patch.action is Action.REVIEW or patch.verdict is Verdict.NOT_COVERED
+    hinted = any(evidence.kind is EvidenceKind.HINT for evidence in patch.evidence)
+    return Section.DECIDE if undecided or hinted else Section.CARRIED
+
+
+def in_section(report: Report, part: Section) -> tuple[PatchReport, ...]:
+    """The patches of one part, in series order."""
+    return tuple(patch for patch in report.patches if section(patch) is part)
+
+
+def to_decide(report: Report) -> tuple[Remembered, ...]:
+    """The patches out of the series that need a person: the resurfaced, then the held."""
+    return tuple(
+        item
+        for memory in (Memory.RESURFACED, Memory.HELD)
+        for item in report.remembered
+        if item.memory is memory
+    )
+
+
+def settled(report: Report) -> str:
+    """One line on the retired patches that need nobody; empty where there are none."""
+    counts = [
+        (f"{count} retired {'patch' if count == 1 else 'patches'} {words}")
+        for memory, words in (
+            (Memory.SETTLED, "settled"),
+            (Memory.UNKNOWN, f"cannot be judged on {report.onto}"),
+        )
+        if (count := sum(item.memory is memory for item in report.remembered))
+    ]
+    return " · ".join(counts)
+
+
+def remembered_words(item: Remembered) -> str:
+    """Why a remembered patch is where it is, in words."""
+    now = f", now {item.now.verdict.value}" if item.now else ""
+    return f"retired as {item.retired_as.value} on {item.since}{now}"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """An upstream commit that patches watch for, and what each says of it."""
+
+    commit: Commit | None
+    patches: tuple[tuple[str, str], ...]
+
+
+def watched(patches: Iterable[PatchReport]) -> tuple[Watched, ...]:
+    """The evidence of ``X-Watch``, by commit."""
+    groups: dict[Commit | None, list[tuple[str, str]]] = {}
+    for patch in patches:
+        for evidence in patch.evidence:
+            if evidence.kind is EvidenceKind.WATCH:
+                groups.setdefault(commit_of(evidence), []).append((patch.name, evidence.text))
+    return tuple(Watched(commit, tuple(group)) for commit, group in groups.items())

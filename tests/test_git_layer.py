@@ -1,0 +1,449 @@
+"""The git layer on miniature repositories: objects, merges, history, renames, strict apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from miniature import MakeMiniature, Miniature, executable, symlink
+
+from patchq.errors import UpstreamError
+from patchq.git.apply import Applied, Refused
+from patchq.git.history import History, Touch
+from patchq.git.lender import find_lender
+from patchq.git.merge import Question
+from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError
+from patchq.git.process import Result
+from patchq.git.renames import DirectorySplit, RenameMap
+from patchq.git.search import count_lines
+from patchq.git.store import Store, open_store
+
+TEN = "".join(f"line number {number}\n" for number in range(10))
+
+
+def ten(*changes: tuple[int, str]) -> str:
+    """Ten lines, some of them others."""
+    lines = TEN.splitlines(keepends=True)
+    for number, line in changes:
+        lines[number] = f"{line}\n"
+    return "".join(lines)
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """A repository to ask about."""
+    made = miniature()
+    made.commit(
+        "Start",
+        {
+            "README": "read\n",
+            "a/b/deep.py": TEN,
+            "a/b/run.sh": executable("#!/bin/sh\n"),
+            "a/link": symlink("b/deep.py"),
+            "a-b": "sorts between a and a/\n",
+            "ä/ü ö.txt": "umlauts\n",
+        },
+    )
+    made.tag("v1")
+    return made
+
+
+@pytest.fixture
+def store(upstream: Miniature, tmp_path: Path) -> Store:
+    return open_store(tmp_path / "store.git", find_lender(upstream.path))
+
+
+def tree(upstream: Miniature, at: str = "main") -> str:
+    return upstream.id(f"{at}^{{tree}}")
+
+
+def as_git_has_it(upstream: Miniature, edits: dict[str, str | None]) -> str:
+    """The tree that git itself makes of v1 with edits."""
+    return upstream.id(f"{upstream.detached('v1', 'Edit', edits)}^{{tree}}")
+
+
+# Objects
+
+
+def test_an_entry_by_its_path(upstream: Miniature, store: Store) -> None:
+    root, objects = tree(upstream), store.objects
+    assert objects.entry(root, "a/b/deep.py") == Entry("100644", upstream.id("main:a/b/deep.py"))
+    assert objects.entry(root, "a/b/run.sh") == Entry("100755", upstream.id("main:a/b/run.sh"))
+    assert objects.entry(root, "ä/ü ö.txt") is not None
+    directory = objects.entry(root, "a/b")
+    assert directory is not None
+    assert directory.is_tree
+    assert objects.file(root, "a/b") is None
+    for absent in ("a/c", "nowhere/at/all", "README/below", "a/link/deep.py"):
+        assert objects.entry(root, absent) is None
+
+
+def test_what_stands_in_the_way_of_a_path(upstream: Miniature, store: Store) -> None:
+    root = tree(upstream)
+    assert store.objects.blocker(root, "README/below/it") == "README"
+    assert store.objects.blocker(root, "a/link/deep.py") == "a/link"
+    for free in ("README", "a/b/new.py", "new/new/new", "a/link"):
+        assert store.objects.blocker(root, free) is None
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"a/b/deep.py": "new\n"},
+        {"a/b/new.py": "new\n", "new/er/est": "new\n"},
+        {"a/b/deep.py": None},
+        {"a/b/deep.py": None, "a/b/run.sh": None},
+        {"a/b/deep.py": None, "a/b/run.sh": None, "a/link": None, "a/new": "new\n"},
+        {"ä/ü ö.txt": None, "ä/é": "é\n"},
+        {"a.py": "1\n", "a0": "2\n", "a/b.py": "3\n", "a/b0": "4\n"},
+        {"README": None, "README/me": "now a directory\n"},
+    ],
+    ids=[
+        "replaced",
+        "added",
+        "removed",
+        "directory emptied",
+        "partly emptied",
+        "not ascii",
+        "order",
+        "file to directory",
+    ],
+)
+def test_overlay_makes_the_tree_git_makes(
+    upstream: Miniature, store: Store, edits: dict[str, str | None]
+) -> None:
+    changes = {
+        path: None if text is None else Entry("100644", store.objects.write("blob", text.encode()))
+        for path, text in edits.items()
+    }
+    assert store.objects.overlay(tree(upstream), changes) == as_git_has_it(upstream, edits)
+
+
+def test_an_overlay_of_nothing_is_the_same_tree(upstream: Miniature, store: Store) -> None:
+    root, objects = tree(upstream), store.objects
+    assert objects.overlay(root, {}) == root
+    assert objects.overlay(root, {"not/there": None, "README/not": None}) == root
+    assert objects.overlay(root, dict.fromkeys(upstream.paths("main"))) == EMPTY_TREE
+
+
+@pytest.mark.parametrize("through", ["README/x", "a/link/x"])
+def test_an_overlay_goes_through_no_file(upstream: Miniature, store: Store, through: str) -> None:
+    with pytest.raises(UpstreamError, match="cannot go through"):
+        store.objects.overlay(tree(upstream), {through: Entry("100644", "0" * 40)})
+
+
+def test_a_walk_sees_every_file(upstream: Miniature, store: Store) -> None:
+    seen = sorted(path for path, _ in store.objects.walk(tree(upstream)))
+    assert seen == sorted(upstream.paths("main"))
+
+
+def test_a_missing_object_is_named(store: Store) -> None:
+    assert not store.objects.has("1" * 40)
+    with pytest.raises(MissingObjectError, match="1111"):
+        store.objects.read("1" * 40)
+
+
+def test_questions_leave_nothing_in_store_or_lender(upstream: Miniature, store: Store) -> None:
+    places = (store.directory / "objects", upstream.path / "objects")
+    before = [sorted(place.rglob("*")) for place in places]
+    readme = Entry("100644", store.objects.write("blob", b"for now\n"))
+    changed = store.objects.overlay(tree(upstream), {"README": readme})
+    store.merger.merge(tree(upstream), changed, merge_tree(store, README="otherwise\n"))
+    assert store.objects.content(changed, "README") == b"for now\n"
+    assert [sorted(place.rglob("*")) for place in places] == before
+
+
+# Merging
+
+
+def merge_tree(store: Store, **files: str) -> str:
+    """A tree of ``name="content"`` files."""
+    blobs = {
+        name: Entry("100644", store.objects.write("blob", text.encode()))
+        for name, text in files.items()
+    }
+    return store.objects.tree_of(blobs)
+
+
+def test_a_clean_merge(store: Store) -> None:
+    merged = store.merger.merge(
+        merge_tree(store, f=TEN),
+        merge_tree(store, f=ten((0, "ours"))),
+        merge_tree(store, f=ten((9, "theirs"))),
+    )
+    assert merged.clean
+    assert merged.conflicts == ()
+    assert merged.tree == merge_tree(store, f=ten((0, "ours"), (9, "theirs")))
+
+
+def test_a_conflict_with_its_stages(store: Store) -> None:
+    sides = [ten(), ten((5, "ours")), ten((5, "theirs"))]
+    merged = store.merger.merge(*(merge_tree(store, f=text, g="same\n") for text in sides))
+    assert not merged.clean
+    assert merged.conflicted_paths == ("f",)
+    stages = [stage for _, stage in merged.conflicts]
+    assert [stage.number for stage in stages] == [1, 2, 3]
+    assert [store.objects.read(stage.oid).decode() for stage in stages] == sides
+    marked = store.objects.content(merged.tree, "f")
+    assert marked is not None
+    assert b"<<<<<<< " in marked
+
+
+def test_a_file_deleted_on_one_side_and_edited_on_the_other(store: Store) -> None:
+    merged = store.merger.merge(
+        merge_tree(store, f=TEN, g=""), merge_tree(store, g=""), merge_tree(store, f="new\n", g="")
+    )
+    assert not merged.clean
+    assert [stage.number for _, stage in merged.conflicts] == [1, 3]
+
+
+def test_many_questions_in_one_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = merge_tree(store, f=TEN)
+    questions = [
+        Question(base, merge_tree(store, f=ten((0, "x"))), merge_tree(store, f=ten((n, "y"))))
+        for n in range(10)
+    ]
+    trivial = Question(base, base, merge_tree(store, f="all new\n"))
+    started: list[str] = []
+    run = store.git.run
+
+    def counted(*args: str, stdin: bytes = b"") -> Result:
+        started.append(args[0])
+        return run(*args, stdin=stdin)
+
+    monkeypatch.setattr(store.git, "run", counted)
+    answers = store.merger.merge_all([*questions, trivial, questions[3]])
+    assert [answer.clean for answer in answers] == [False, False, *[True] * 10]
+    assert answers[3] == answers[-1]
+    assert answers[10].tree == trivial.theirs
+    assert answers[9].tree == merge_tree(store, f=ten((0, "x"), (9, "y")))
+    assert store.merger.merge_all(questions) == answers[:10]
+    assert started == ["merge-tree"]
+
+
+def test_an_odd_path_in_a_conflict(store: Store) -> None:
+    name = 'new\nline "quoted" ü'
+    sides = (ten(), ten((5, "ours")), ten((5, "theirs")))
+    merged = store.merger.merge(*(merge_tree(store, **{name: text}) for text in sides))
+    assert merged.conflicted_paths == (name,)
+
+
+# History
+
+
+def test_commits_that_touch_a_path_through_its_renames(upstream: Miniature, store: Store) -> None:
+    start = upstream.id("main")
+    first = upstream.commit("Edit", {"a/b/deep.py": ten((1, "x"))})
+    second = upstream.move("a/b/deep.py", "a/deeper.py", "Move")
+    third = upstream.commit("Edit there", {"a/deeper.py": ten((1, "x"), (2, "y"))})
+    fourth = upstream.move("a/deeper.py", "deepest.py", "Move on")
+    upstream.commit("Elsewhere", {"README": "more\n"})
+    fifth = upstream.commit("Edit at last", {"deepest.py": ten((1, "z"))})
+    history = History(store.git)
+    for asked in (["a/b/deep.py"], ["deepest.py"], ["a/b/deep.py", "deepest.py"]):
+        found = history.touching(start, upstream.id("main"), asked)
+        assert [commit.oid for commit in found] == [first, second, third, fourth, fifth]
+    assert found[1].touches == (Touch("R", "a/b/deep.py", "a/deeper.py"),)
+    assert found[0].touches == (Touch("M", "a/b/deep.py", "a/b/deep.py"),)
+    assert found[0].tree == tree(upstream, first)
+    assert found[0].subject == "Edit"
+    assert found[0].parents == (start,)
+
+
+def test_a_deletion_and_an_addition(upstream: Miniature, store: Store) -> None:
+    start = upstream.id("main")
+    upstream.commit("Delete", {"README": None})
+    upstream.commit("Add", {"README": "quite another thing\n"})
+    found = History(store.git).touching(start, upstream.id("main"), ["README"])
+    assert [touch.status for commit in found for touch in commit.touches] == ["D", "A"]
+
+
+def test_a_path_of_glob_characters_means_itself(upstream: Miniature, store: Store) -> None:
+    start = upstream.id("main")
+    starred = upstream.commit("Star", {"*.py": "x\n", ":(top)odd": "y\n"})
+    upstream.commit("Other", {"other.py": "x\n"})
+    history = History(store.git)
+    for path in ("*.py", ":(top)odd"):
+        found = history.touching(start, upstream.id("main"), [path])
+        assert [commit.oid for commit in found] == [starred]
+
+
+def test_commits_of_a_merged_branch_count_and_the_merge_does_not(
+    upstream: Miniature, store: Store
+) -> None:
+    start = upstream.id("main")
+    upstream.branch("topic")
+    edited = upstream.commit("On the branch", {"README": "branch\n"}, branch="topic")
+    upstream.commit("On main", {"a-b": "main\n"})
+    upstream.commit("Merge topic", {"README": "branch\n"}, merges=["topic"])
+    found = History(store.git).touching(start, upstream.id("main"), ["README"])
+    assert [commit.oid for commit in found] == [edited]
+
+
+def test_ancestors(upstream: Miniature, store: Store) -> None:
+    start, later = upstream.id("main"), upstream.commit("More", {"README": "more\n"})
+    history = History(store.git)
+    assert history.contains(start, later)
+    assert history.contains(later, later)
+    assert not history.contains(later, start)
+    assert [commit.oid for commit in history.subjects(start, later)] == [later]
+
+
+# Renames
+
+
+def renames(upstream: Miniature, store: Store, cache: Path) -> RenameMap:
+    return RenameMap(store.git, store.objects, tree(upstream, "v1"), tree(upstream), cache)
+
+
+def test_where_a_file_went(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+    upstream.move("a/b/deep.py", "c/deep.py", "Move")
+    upstream.commit("Delete", {"ä/ü ö.txt": None})
+    moves = renames(upstream, store, tmp_path)
+    assert moves.file("a/b/deep.py") == "c/deep.py"
+    assert moves.file("README") == "README"
+    assert moves.file("ä/ü ö.txt") is None
+
+
+def test_what_was_found_is_kept(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+    upstream.move("ä", "a/ö", "Move")
+    first = renames(upstream, store, tmp_path).renames
+    (cache,) = tmp_path.glob("*.json")
+    again = RenameMap(store.git, store.objects, tree(upstream, "v1"), tree(upstream), tmp_path)
+    assert again.renames == first == {"ä/ü ö.txt": "a/ö/ü ö.txt"}
+    cache.write_text(cache.read_text()[:7])
+    cut_off = RenameMap(store.git, store.objects, tree(upstream, "v1"), tree(upstream), tmp_path)
+    assert cut_off.renames == first
+
+
+def split(upstream: Miniature, **places: str) -> None:
+    """Files ``src/<name>`` at v1, each at its place now."""
+    files = {name: ten((0, f"this is {name}")) for name in places}
+    upstream.commit("Make", {f"src/{name}": text for name, text in files.items()})
+    upstream.tag("v1")
+    moved: dict[str, str | None] = dict.fromkeys(f"src/{name}" for name in files)
+    upstream.commit("Split", {**moved, **{places[name]: text for name, text in files.items()}})
+
+
+def test_an_added_file_follows_its_directory(
+    upstream: Miniature, store: Store, tmp_path: Path
+) -> None:
+    split(upstream, one="lib/one", two="lib/two", three="lib/three")
+    moves = renames(upstream, store, tmp_path)
+    assert moves.added("src/new") == "lib/new"
+    assert moves.added("src/deep/er/new") == "lib/deep/er/new"
+    assert moves.added("other/new") == "other/new"
+    assert moves.added("new") == "new"
+
+
+def test_an_added_file_goes_where_most_went(
+    upstream: Miniature, store: Store, tmp_path: Path
+) -> None:
+    split(upstream, one="lib/one", two="lib/two", three="misc/three")
+    assert renames(upstream, store, tmp_path).added("src/new") == "lib/new"
+
+
+def test_an_even_split_gives_no_place(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+    split(upstream, one="lib/one", two="misc/two")
+    found = renames(upstream, store, tmp_path).added("src/new")
+    assert found == DirectorySplit("src", ("lib", "misc"))
+
+
+def test_a_directory_of_which_something_is_left_did_not_move(
+    upstream: Miniature, store: Store, tmp_path: Path
+) -> None:
+    split(upstream, one="lib/one", two="lib/two", three="src/three")
+    assert renames(upstream, store, tmp_path).added("src/new") == "src/new"
+
+
+def test_a_directory_inside_a_moved_one(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+    upstream.commit("Make", {"src/sub/x": ten((0, "x")), "src/y": ten((0, "y"))})
+    upstream.tag("v1")
+    upstream.move("src", "lib/core", "Move")
+    moves = renames(upstream, store, tmp_path)
+    assert moves.added("src/sub/new") == "lib/core/sub/new"
+    assert moves.added("src/new") == "lib/core/new"
+
+
+# Searching
+
+
+def test_lines_are_counted_whole(upstream: Miniature, store: Store) -> None:
+    upstream.commit("Say it", {"x": "  say it twice\nsay it twice\nwe say it twice\n"})
+    found = count_lines(store.git, tree(upstream), [b"say it twice", b"never said"])
+    assert found == {(b"say it twice", "x"): 2}
+
+
+# Applying
+
+
+def test_apply_moves_by_offset_but_never_by_fuzz(upstream: Miniature, store: Store) -> None:
+    patch = upstream.bare_diff("v1", {"a/b/deep.py": ten((5, "five"))})
+    upstream.commit("Shift", {"a/b/deep.py": "# more\n" * 5 + TEN})
+    shifted = store.applier.apply(tree(upstream), patch, ["a/b/deep.py"])
+    assert isinstance(shifted, Applied)
+    expected = ("# more\n" * 5 + ten((5, "five"))).encode()
+    assert store.objects.content(shifted.tree, "a/b/deep.py") == expected
+    upstream.commit("Change context", {"a/b/deep.py": ten((3, "three"))})
+    refused = store.applier.apply(tree(upstream), patch, ["a/b/deep.py"])
+    assert isinstance(refused, Refused)
+    assert "a/b/deep.py" in refused.reason
+
+
+def test_apply_changes_its_paths_and_no_other(upstream: Miniature, store: Store) -> None:
+    patch = upstream.bare_diff("v1", {"a/b/run.sh": executable("#!/bin/bash\n"), "new/x": "x\n"})
+    applied = store.applier.apply(tree(upstream), patch, ["a/b/run.sh", "new/x"])
+    assert isinstance(applied, Applied)
+    assert applied.paths == ("a/b/run.sh", "new/x")
+    assert applied.before["new/x"] is None
+    after = applied.after["a/b/run.sh"]
+    assert after is not None
+    assert after.mode == "100755"
+    changed = store.git.text("diff-tree", "-r", "--name-only", tree(upstream), applied.tree)
+    assert changed.split() == ["a/b/run.sh", "new/x"]
+
+
+def added(path: str, content: str = "planted\n", mode: str = "100644") -> bytes:
+    """A diff that adds a file, whatever its path."""
+    return (
+        f"diff --git a/{path} b/{path}\nnew file mode {mode}\n--- /dev/null\n+++ b/{path}\n"
+        f"@@ -0,0 +1 @@\n+{content}"
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../escape",
+        "a/../../escape",
+        "/tmp/escape",
+        ".git/hooks/post-checkout",
+        "a/.git/config",
+        ".GIT/config",
+        "a/link/escape",
+        "README/below",
+    ],
+)
+def test_apply_writes_nowhere_else(upstream: Miniature, store: Store, path: str) -> None:
+    refused = store.applier.apply(tree(upstream), added(path), [path])
+    assert isinstance(refused, Refused)
+
+
+def test_apply_goes_through_no_symlink_of_an_earlier_patch(
+    upstream: Miniature, store: Store
+) -> None:
+    root = tree(upstream)
+    link = added("door", "/etc\n\\ No newline at end of file\n", mode="120000")
+    planted = store.applier.apply(root, link, ["door"])
+    assert isinstance(planted, Applied)
+    assert store.objects.content(planted.tree, "door") == b"/etc"
+    refused = store.applier.apply(planted.tree, added("door/passwd"), ["door/passwd"])
+    assert isinstance(refused, Refused)
+
+
+def test_a_refusal_is_all_or_nothing(upstream: Miniature, store: Store) -> None:
+    good = upstream.bare_diff("v1", {"README": "fine\n"})
+    bad = upstream.bare_diff("v1", {"a/b/deep.py": ten((5, "five"))})
+    bad = bad.replace(b" line number 4", b" line number 44")
+    refused = store.applier.apply(tree(upstream), good + bad, ["README", "a/b/deep.py"])
+    assert isinstance(refused, Refused)
