@@ -215,6 +215,7 @@ def _result(
             for answer in answers
             if answer.case.group is Group.SOME and not answer.found
         ],
+        "answers": [_story(answer) for answer in answers],
         "passed": not wrong
         and all(answer.verdict for answer in answers)
         and len(found) >= WANTED * len(landed)
@@ -272,6 +273,7 @@ def _story(answer: Answer) -> dict[str, Any]:
         "made_of": answer.case.made_of,
         "verdict": answer.word,
         "named": answer.evidence,
+        "seconds": round(answer.seconds, 3),
         "dropped_by": sorted(peer.value for peer in answer.dropped_by),
     }
 

@@ -99,8 +99,10 @@ def rebased(
     settings: str | None = None,
 ) -> Rebased:
     """The series of ``patches`` on the first base, judged on the last."""
-    workspace = make_workspace(upstream, patches, bases=bases, series=series, settings=settings)
-    names = workspace.lock().names
+    names = [base.name if isinstance(base, Base) else base for base in bases]
+    workspace = make_workspace(
+        upstream, patches, bases=bases, on=names[0], series=series, settings=settings
+    )
     return judge_series(open_project(workspace, upstream), names[0], names[-1])
 
 
@@ -205,17 +207,45 @@ def test_merged_then_edited_again(upstream: Miniature) -> None:
     [
         (fix("evict"), (take("evict"), "pool.take_evict(page, limit)\n        pool.log(page)\n")),
         (before("evict", "pool.check(page)"), ('batch.pages_of("evict")', "batch.all()")),
+        ((NEIGHBOUR[0], ""), NEIGHBOUR),
     ],
-    ids=["old line back", "line out"],
+    ids=["old line back", "new line out", "new shape of the old line"],
 )
 def test_merged_then_reverted_along_with_a_neighbour(
     upstream: Miniature, change: Change, undone: Change
 ) -> None:
+    """What upstream no longer has is not retired, though nothing reverts it cleanly."""
     patch = upstream.patch("v1", pool(change))
     upstream.commit("Mend it (#2)", pool(change))
-    upstream.commit("Go back, and log (#3)", pool(undone))
+    upstream.commit("Go back, and more (#3)", pool(undone))
     upstream.tag("v2")
     assert judged(upstream, patch).report.action is not Action.DROP
+
+
+def test_merged_then_moved_away_without_it(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.commit("Take one less (#2)", pool(fix("evict")))
+    home = "".join(module(f"other{number}") for number in range(20))
+    upstream.commit(
+        "Rewrite from an older state (#3)",
+        {POOL_PATH: None, "core/all.py": home + function("evict")},
+    )
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.action is not Action.DROP
+
+
+def test_a_branch_from_before_the_merge_does_not_hide_it(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.branch("topic")
+    landed = upstream.commit("Take one less (#2)", pool(fix("evict")))
+    upstream.commit("Drain now", pool(OTHER_FUNCTION), branch="topic")
+    both = pool(fix("evict"), OTHER_FUNCTION)
+    upstream.commit("Merge pull request #3", both, merges=["topic"])
+    upstream.commit("Admit less (#4)", pool(fix("evict"), OTHER_FUNCTION, fix("admit")))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED
+    assert [merged.commit for merged in shown(report, EvidenceKind.MERGED)] == [landed]
 
 
 def test_merged_reverted_and_merged_again(upstream: Miniature) -> None:
@@ -614,6 +644,25 @@ def test_a_gone_hunk_beside_one_that_landed(upstream: Miniature) -> None:
     assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
 
 
+def test_backwards_to_before_the_file(upstream: Miniature) -> None:
+    """No commit on the way back deleted it, so nothing proves that the patch is not needed."""
+    upstream.commit("Add loans (#2)", {"app/loan.py": module("lend")})
+    upstream.tag("v2")
+    patch = upstream.patch("v2", {"app/loan.py": edited(module("lend"), fix("lend"))})
+    report = judged(upstream, patch, bases=("v2", "v1")).report
+    assert report.verdict is Verdict.CONFLICT
+
+
+def test_backwards_over_a_change_of_context(upstream: Miniature) -> None:
+    upstream.commit("Settle now (#2)", pool(CONTEXT))
+    upstream.tag("v2")
+    patch = upstream.patch("v2", pool(CONTEXT, fix("evict")))
+    judgement = judged(upstream, patch, bases=("v2", "v1"))
+    assert judgement.report.verdict is Verdict.ADAPTED
+    after = placed(upstream, "v1", carried(judgement))[POOL_PATH].decode()
+    assert after == edited(POOL, fix("evict"))
+
+
 def test_deleted_then_added_again(upstream: Miniature) -> None:
     patch = upstream.patch("v1", pool(fix("evict")))
     upstream.commit("Drop the pool (#2)", {POOL_PATH: None})
@@ -891,7 +940,7 @@ def test_only_the_paths_of_the_patch_change(upstream: Miniature) -> None:
     project = open_project(workspace, upstream)
     result = judge_series(project, "v1", "v2")
     assert verdicts(result) == {"it.patch": Verdict.CLEAN}
-    trees = (result.onto.tree, result.tree)
+    trees = (result.onto.tree, result.judgements["it.patch"].tree or "")
     changed = project.store.git.text("diff-tree", "-r", "--name-only", *trees)
     assert changed.split() == [POOL_PATH]
 

@@ -55,7 +55,10 @@ def test_a_patch_without_a_sound_diff_is_an_error(
     assert caught.value.where == Where("fix.patch", line)
 
 
-@given(head=st.binary(max_size=60), tail=st.binary(max_size=30))
+TAILS = st.binary(max_size=30).filter(lambda tail: b"@@" not in tail)  # that would be a hunk
+
+
+@given(head=st.binary(max_size=60), tail=TAILS)
 def test_head_and_diff_make_the_file_and_sections_tile_the_diff(head: bytes, tail: bytes) -> None:
     raw = head + b"\n" + DIFF + b"\n" + tail
     patch = read_patch("x.patch", raw)
@@ -86,8 +89,14 @@ def test_a_signature_is_not_context(tail: bytes) -> None:
 
 
 def test_blank_context_is_restored_before_another_file() -> None:
-    mended, _ = repair(HEAD + DIFF.replace(b" two\n \n", b" two\n"))
-    assert mended == HEAD + DIFF
+    later = DIFF.replace(b"@@ -1,3 +1,3 @@\n-one", b"@@ -7,5 +7,5 @@\n a\n b\n-one")
+    mended, _ = repair(HEAD + later.replace(b" two\n \n", b" two\n"))
+    assert mended == HEAD + later
+
+
+def test_at_the_beginning_of_a_file_a_line_may_be_missing_in_front() -> None:
+    raw = HEAD + DIFF.replace(b" two\n \n", b" two\n")
+    assert repair(raw) == (raw, ())
 
 
 def test_a_missing_newline_is_added() -> None:

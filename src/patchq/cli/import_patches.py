@@ -67,8 +67,9 @@ def import_patches(
       patchq import *.diff --tag v0.5.17 --guard nemotron
       git diff | patchq import - --name fix --tag v0.5.17
     """
-    from patchq.engine.importing import Importer, Terms, now, open_series, user_identity
+    from patchq.engine.importing import Importer, Terms, now, open_series
     from patchq.engine.transaction import Transaction
+    from patchq.git.identity import user_identity
 
     here = session(context)
     base = here.lock.base(tag)

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,10 @@ def main() -> None:
     0 fine, 1 findings that need a person, 2 usage or bad input, 3 upstream, lock or network,
     130 interrupted.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # a path or subject may hold what the terminal's encoding cannot show
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # as an exception, so that what is half done is taken back on the way out
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     sys.exit(run(sys.argv[1:]))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,16 +19,16 @@ from email import message_from_bytes
 from email.utils import parsedate_tz
 from enum import Enum
 from itertools import pairwise
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from patchq.engine.stack import Stack, below
 from patchq.engine.transaction import Transaction
 from patchq.engine.units import locate, split_lines
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
+from patchq.git.identity import UNKNOWN_AUTHOR, identity
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
-from patchq.git.process import user_environment
 from patchq.git.store import Store
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.header import Header, HeaderForm, description
@@ -37,8 +36,6 @@ from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.series import Guard, Series, SeriesEntry
 from patchq.model.workspace import SERIES, SeriesDirectory, Workspace
-
-UNKNOWN_AUTHOR = "Unknown <unknown@localhost>"
 
 _MBOX = re.compile(rb"^From \S+ .*\d\d:\d\d:\d\d.*\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _MIME_FIELD = re.compile(rb"^(?:Content-[\w-]+|MIME-Version):.*\n(?:[ \t].*\n)*", re.I | re.M)
@@ -175,30 +172,6 @@ def open_series(workspace: Workspace, tag: str) -> SeriesDirectory:
         return workspace.load(tag)
     where = Where(str((path / SERIES).relative_to(workspace.root)))
     return SeriesDirectory(tag, path, Series(b"", (), where), {})
-
-
-def user_identity(directory: Path) -> str:
-    """``Name <mail>`` as the user's own git configuration in ``directory`` gives it."""
-    user = user_environment()
-    environment = {
-        **os.environ,
-        **{name: value for name, value in user.items() if name.startswith("GIT_CONFIG")},
-    }
-
-    def ask(key: str) -> str:
-        answer = subprocess.run(
-            ["git", "config", "--get", key],
-            cwd=directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        return answer.stdout.decode(errors="replace").strip()
-
-    name = user.get("GIT_AUTHOR_NAME") or ask("user.name")
-    mail = user.get("GIT_AUTHOR_EMAIL") or ask("user.email")
-    return _identity(name, mail) if name or mail else UNKNOWN_AUTHOR
 
 
 def now() -> str:
@@ -552,14 +525,8 @@ def _author(text: str | None) -> str | None:
         return None
     match = _ADDRESS.match(text)
     if match:
-        return _identity(match["name"], match["mail"])
-    return _identity("", text) if "@" in text else _identity(text, "")
-
-
-def _identity(name: str, mail: str) -> str:
-    """``Name <mail>`` of what git allows in one; half of it may be unknown."""
-    name, mail = (re.sub(r"[<>\x00-\x1f]", "", part).strip() for part in (name, mail))
-    return f"{name or mail} <{mail or 'unknown@localhost'}>"
+        return identity(match["name"], match["mail"])
+    return identity("", text) if "@" in text else identity(text, "")
 
 
 def _raw_date(text: str | None) -> str | None:

@@ -19,7 +19,7 @@ from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import Retired, Standing, render_retired
 from patchq.model.series import SeriesEntry
-from patchq.model.verdict import Action, PatchReport, Report
+from patchq.model.verdict import Action, PatchReport, Report, Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
 
 Progress = Callable[[int, int, str], None]
@@ -113,9 +113,12 @@ class _Run:
         if uncovered is not None:
             return uncovered
         lower = self._below(entry)
-        missing = [
-            name for name in patch.header.requires if name not in {other.name for other in lower}
-        ]
+        there = {other.name for other in lower} | {
+            record.name
+            for record in self._source.retired
+            if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
+        }
+        missing = [name for name in patch.header.requires if name not in there]
         if missing:
             return self._judge.without_base(patch, missing)
         key = self._keys[entry.name] = self._key(patch, lower, judgements)

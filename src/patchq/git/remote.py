@@ -1,4 +1,4 @@
-"""Ask a remote repository: the only place that looks at the user's git settings.
+"""Ask a remote repository, with the user's own git settings.
 
 Credentials, proxies and ``insteadOf`` are the user's, so their configuration and their ``GIT_*``
 variables are given back to git here, except those that would point it at another repository.

@@ -22,9 +22,6 @@ from patchq.model.diff import (
 )
 from patchq.model.header import Header, read_header
 
-_CONTEXT = 3
-"""How many lines of context a diff has at a hunk's end, unless asked for more."""
-
 
 @dataclass(frozen=True)
 class Patch:
@@ -149,13 +146,13 @@ def _mend_hunk(lines: list[bytes], span: HunkSpan, start: int) -> tuple[list[byt
 def _missing_context(lines: Sequence[bytes], span: HunkSpan) -> int:
     """How many blank context lines a hunk lacks at its end; 0 where it may lack something else.
 
-    A hunk has no more context behind its change than before it, but at the file's beginning.
+    A hunk has no more context behind its change than before it, but at the file's beginning;
+    there it may as well have lost a line in front, so nothing is certain.
     """
     old, new = (says - found for says, found in zip(span.says, span.found, strict=True))
     if old != new or old <= 0:
         return 0
-    leading = _context(lines[1:]) if span.old_start > 1 else _CONTEXT
-    return old if old + _context(lines[:0:-1]) <= leading else 0
+    return old if old + _context(lines[:0:-1]) <= _context(lines[1:]) else 0
 
 
 def _context(lines: Sequence[bytes]) -> int:

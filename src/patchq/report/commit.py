@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from patchq.errors import InputError
 from patchq.model.verdict import Evidence
+from patchq.report.text import day
 
 SHORT_ID = 9
 
@@ -31,8 +32,8 @@ def commit_of(evidence: Evidence) -> Commit | None:
     if evidence.commit is None:
         return None
     subject = (evidence.subject or "").removesuffix(f"(#{evidence.pr})").rstrip()
-    date = (evidence.date or "")[: len("2026-01-31")]
-    return Commit(evidence.commit, evidence.pr, subject, date, evidence.first_tag or "")
+    first_tag = evidence.first_tag or ""
+    return Commit(evidence.commit, evidence.pr, subject, day(evidence.date), first_tag)
 
 
 @dataclass(frozen=True)

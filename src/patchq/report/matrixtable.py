@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.verdict import Column, Matrix
-from patchq.report.cells import cell, marks, short_bases
+from patchq.model.verdict import Column, Matrix, Memory
+from patchq.report.cells import Cell, cell, marks, short_bases
 from patchq.report.sections import Section, in_section, remembered_words, to_decide, watched
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
@@ -79,8 +79,9 @@ def _blocks(heads: Sequence[str], room: int) -> Iterator[tuple[int, int]]:
 def _write_block(
     writer: Writer, columns: Sequence[Column], heads: Sequence[str], names: dict[str, str]
 ) -> None:
-    """One run of columns, with the patches that have a part in it."""
-    shown = {name: cells for name in names if any(cells := [cell(c, name) for c in columns])}
+    """One run of columns, with the patches that something happened to in it."""
+    rows = {name: [cell(column, name) for column in columns] for name in names}
+    shown = {name: cells for name, cells in rows.items() if any(map(_tells, cells))}
     width = max((cell_len(names[name]) for name in shown), default=0)
     line = Text(" " * width)
     for head in heads:
@@ -92,6 +93,11 @@ def _write_block(
             sign = writer.sign(found.mark.look) if found else " "
             line.append(f"  {sign:>{cell_len(head)}}", style=found.mark.look.style if found else "")
         writer.row(line)
+
+
+def _tells(found: Cell | None) -> bool:
+    """Whether a cell is worth a row; that a patch stays retired is not."""
+    return found is not None and found.mark.word != Memory.SETTLED.value
 
 
 def _write_legend(writer: Writer, matrix: Matrix) -> None:

@@ -1,4 +1,4 @@
-"""One patch's story in full, for the terminal: what it is, then base by base what happened to it."""
+"""One patch's story in full, for the terminal: what it is, then what happened base by base."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from patchq.report.commit import SHORT_ID, commit_of
 from patchq.report.sections import remembered_words
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
+from patchq.report.text import day
 
 _WORDS: dict[Action, str] = {
     Action.CARRY: "carried",
@@ -49,7 +50,7 @@ def _write_chapter(writer: Writer, chapter: Cell) -> None:
         "  ",
         (writer.say(_way(column)), "bold"),
         "  ",
-        (column.date[: len("2026-01-31")], "dim"),
+        (day(column.date), "dim"),
     )
     writer.line(head)
     if chapter.remembered:

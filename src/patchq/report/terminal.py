@@ -91,7 +91,7 @@ class Writer:
 def _wrap(text: Text, width: int) -> Iterable[Text]:
     """``text`` in lines of ``width``, from the second on less the indentation of those."""
     breaks = [0]
-    for word in re.finditer(r"\S+", text.plain):
+    for word in re.finditer(r"[^ ]+", text.plain):
         room = width - INDENT * (len(breaks) > 1)
         too_wide = cell_len(text.plain[breaks[-1] : word.end()]) > room
         if too_wide and word.start() > breaks[-1]:

@@ -22,3 +22,8 @@ def printable(text: str) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in readable(text)
     )
+
+
+def day(date: str | None) -> str:
+    """The day of an ISO 8601 date."""
+    return (date or "")[: len("2026-01-31")]

@@ -1,0 +1,229 @@
+"""How long a rebase takes: a small series and a long one, beside ``git rebase --onto``.
+
+The long series is made of real upstream commits, cut for the old tag one on top of the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import os
+import pstats
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scratch import Scratch, rebase
+
+from patchq.engine.hop import Hop
+from patchq.engine.project import Project
+from patchq.engine.rebase import Rebased
+from patchq.engine.stack import Stack
+from patchq.git.history import CommitInfo, History
+from patchq.git.mail import Mailer
+from patchq.model.patch import Patch, read_patch
+
+_WHO = "benchmark <benchmark@localhost> 0 +0000"
+
+_started: Counter[str] = Counter()
+
+
+def _count_processes(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen":
+        _started[str(arguments[0])] += 1
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run: its result, wall time and the processes it started."""
+
+    rebased: Rebased
+    seconds: float
+    processes: int
+
+
+def main() -> int:
+    options = _options()
+    sys.addaudithook(_count_processes)
+    with _room(options.tmpfs) as root:
+        scratch = Scratch(root / "workspace", options.upstream)
+        project = scratch.project()
+        hop = project.hop(options.old, options.new)
+        small = [read_patch(path.name, path.read_bytes()) for path in _files(options.series)]
+        for name, series in (
+            (f"{len(small)} patches of {options.series.name}", small),
+            (f"{options.count} patches", _long_series(hop, options)),
+        ):
+            print(f"{name}, {options.old} → {options.new}")
+            _measure(root, options, series)
+            if not options.no_git:
+                _measure_git(root, project, options, series)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--upstream", type=Path, required=True, help="a clone of the upstream")
+    parser.add_argument("--series", type=Path, required=True, help="a series directory of --old")
+    parser.add_argument("--old", default="v0.5.16")
+    parser.add_argument("--new", default="v0.5.17")
+    parser.add_argument("--future", default="d315eb725044", help="a commit of main past --new")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tmpfs", type=Path, help="where to work, for instance /dev/shm")
+    parser.add_argument("--no-git", action="store_true", help="leave git rebase out")
+    parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    return parser.parse_args()
+
+
+@contextmanager
+def _room(tmpfs: Path | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="patchq-speed-", dir=tmpfs) as root:
+        yield Path(root)
+
+
+def _files(series: Path) -> list[Path]:
+    listed = series / "series"
+    if not listed.exists():
+        return sorted(series.glob("*.patch"))
+    lines = [line.split("#")[0].split() for line in listed.read_text().splitlines()]
+    return [series / words[0] for words in lines if words]
+
+
+# -- patchq ------------------------------------------------------------------------------------
+
+
+def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -> None:
+    with tempfile.TemporaryDirectory(dir=root) as workspace:
+        scratch = Scratch(Path(workspace), options.upstream)
+        for name in ("first time", "new process's start, caches kept"):
+            project = scratch.project()
+            profile = cProfile.Profile()
+            if options.profile:
+                profile.enable()
+            measured = _timed(project, options, series)
+            profile.disable()
+            verdicts = Counter(report.verdict.value for report in measured.rebased.report.patches)
+            words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+            print(f"  patchq, {name}: {measured.seconds:.2f} s, {measured.processes} git processes")
+            print(f"    {words}")
+            if options.profile:
+                pstats.Stats(profile).sort_stats("cumulative").print_stats(15)
+
+
+def _timed(project: Project, options: argparse.Namespace, series: Sequence[Patch]) -> Measured:
+    _started.clear()
+    start = time.perf_counter()
+    rebased = rebase(project, options.old, options.new, series)
+    return Measured(rebased, time.perf_counter() - start, _started.total())
+
+
+def _long_series(hop: Hop, options: argparse.Namespace) -> list[Patch]:
+    """Commits that landed by the new tag and commits that did not, each on top of the last."""
+    history = History(hop.store.git)
+    commits = [
+        *history.subjects(hop.old.commit, hop.new.commit),
+        *history.subjects(hop.new.commit, hop.store.resolve(options.future) or options.future),
+    ]
+    random.Random(options.seed).shuffle(commits)
+    mailer = Mailer(hop.store.git, hop.store.objects)
+    tree, series = hop.old.tree, list[Patch]()
+    for commit in commits:
+        if len(series) == options.count:
+            break
+        merged = _on_top(hop, tree, commit)
+        if merged is not None:
+            name = f"{len(series) + 1:03}-{commit.oid[:9]}.patch"
+            series.append(Patch(name, mailer.diff(tree, merged)))
+            tree = merged
+    return series
+
+
+def _on_top(hop: Hop, tree: str, commit: CommitInfo) -> str | None:
+    if len(commit.parents) != 1:
+        return None
+    base, _ = hop.store.describe(commit.parents[0])
+    merged = hop.store.merger.merge(base, tree, commit.tree)
+    return merged.tree if merged.clean and merged.tree != tree else None
+
+
+# -- git rebase --------------------------------------------------------------------------------
+
+
+def _measure_git(
+    root: Path, project: Project, options: argparse.Namespace, series: Sequence[Patch]
+) -> None:
+    """In a worktree that is there already; a patch that conflicts is skipped and counted."""
+    store = project.store
+    topic = project.lock.base(options.old).commit
+    tree = project.lock.base(options.old).tree
+    for patch in series:
+        tree = Stack(store).apply(tree, patch, onto=options.old).tree
+        text = f"tree {tree}\nparent {topic}\nauthor {_WHO}\ncommitter {_WHO}\n\n{patch.name}\n"
+        topic = store.objects.write("commit", text.encode())
+    for name, setting in (("git's default", "conflict"), ("directory renames on", "true")):
+        with tempfile.TemporaryDirectory(dir=root) as worktree:
+            git = _Git(Path(worktree), Path(store.git.environment["GIT_OBJECT_DIRECTORY"]))
+            start = time.perf_counter()
+            git.run("checkout", "--quiet", "--detach", topic)
+            checked_out = time.perf_counter()
+            stops = git.rebase(
+                f"merge.directoryRenames={setting}",
+                project.lock.base(options.new).commit,
+                project.lock.base(options.old).commit,
+            )
+            done = time.perf_counter()
+        print(
+            f"  git rebase --onto, {name}: {done - checked_out:.2f} s, {stops} stops for a "
+            f"conflict; {checked_out - start:.2f} s before that for the worktree"
+        )
+
+
+class _Git:
+    """git as a user has it, in a new repository that borrows all objects."""
+
+    def __init__(self, worktree: Path, objects: Path):
+        self._worktree = worktree
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        self._environment = kept | {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_EDITOR": "true",
+            **{f"GIT_{who}_NAME": "benchmark" for who in ("AUTHOR", "COMMITTER")},
+            **{f"GIT_{who}_EMAIL": "benchmark@localhost" for who in ("AUTHOR", "COMMITTER")},
+        }
+        self.run("init", "--quiet")
+        (worktree / ".git/objects/info/alternates").write_text(f"{objects}\n")
+
+    def run(self, *args: str) -> None:
+        subprocess.run(["git", *args], cwd=self._worktree, env=self._environment, check=True)
+
+    def rebase(self, setting: str, onto: str, old: str) -> int:
+        """How often it stopped."""
+        stops = 0
+        step = ["--onto", onto, old]
+        while True:
+            result = subprocess.run(
+                ["git", "-c", setting, "rebase", *step],
+                cwd=self._worktree,
+                env=self._environment,
+                capture_output=True,
+                check=False,
+            )
+            if result.returncode == 0:
+                return stops
+            if not (self._worktree / ".git/rebase-merge").exists():
+                raise RuntimeError(result.stderr.decode(errors="replace"))
+            stops += 1
+            step = ["--skip"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

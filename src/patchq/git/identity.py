@@ -1,0 +1,42 @@
+"""Who the user is, by their own git configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from patchq.git.process import user_environment
+
+UNKNOWN_AUTHOR = "Unknown <unknown@localhost>"
+
+
+def user_identity(directory: Path) -> str:
+    """``Name <mail>`` as the user's configuration in ``directory`` and environment give it."""
+    user = user_environment()
+    environment = {
+        **os.environ,
+        **{name: value for name, value in user.items() if name.startswith("GIT_CONFIG")},
+    }
+
+    def ask(key: str) -> str:
+        answer = subprocess.run(
+            ["git", "config", "--get", key],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        return answer.stdout.decode(errors="replace").strip()
+
+    name = user.get("GIT_AUTHOR_NAME") or ask("user.name")
+    mail = user.get("GIT_AUTHOR_EMAIL") or ask("user.email")
+    return identity(name, mail) if name or mail else UNKNOWN_AUTHOR
+
+
+def identity(name: str, mail: str) -> str:
+    """``Name <mail>`` of what git allows in one; half of it may be unknown."""
+    name, mail = (re.sub(r"[<>\x00-\x1f]", "", part).strip() for part in (name, mail))
+    return f"{name or mail} <{mail or 'unknown@localhost'}>"
