@@ -212,9 +212,7 @@ class CaseMaker:
                     if not edit or not _still_stands(edit, lines, at, now):
                         continue
                     oid = self._objects.write("blob", b"".join(edited))
-                    yield self._objects.overlay(
-                        old, {change.paths[0]: Entry(entry.mode, oid)}
-                    )
+                    yield self._objects.overlay(old, {change.paths[0]: Entry(entry.mode, oid)})
 
     # -- cutting -------------------------------------------------------------------------
 
@@ -348,6 +346,4 @@ def _is_called(subject: str, quoted: str) -> bool:
 
 
 def _lands_again(subject: str, quoted: str) -> bool:
-    return _is_called(subject, quoted) or (
-        quoted in subject and bool(_AGAIN.search(subject))
-    )
+    return _is_called(subject, quoted) or (quoted in subject and bool(_AGAIN.search(subject)))

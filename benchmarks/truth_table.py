@@ -85,9 +85,7 @@ TABLE = (
         "v0.5.16",
     ),
     *(
-        Truth(
-            name, MOVED.source, MOVED.onto, (Verdict.MOVED,), ("c32c4ef79",), 32648, "v0.5.17"
-        )
+        Truth(name, MOVED.source, MOVED.onto, (Verdict.MOVED,), ("c32c4ef79",), 32648, "v0.5.17")
         for name in MOVED.files
     ),
     Truth(

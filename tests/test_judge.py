@@ -936,13 +936,11 @@ def test_only_the_paths_of_the_patch_change(upstream: Miniature) -> None:
     upstream.commit("v2 it is", {"VERSION": "2\n"}, branch="release/v2")
     upstream.tag("v2", at="release/v2")
     patch = upstream.patch("v1", pool(fix("evict")))
-    workspace = make_workspace(upstream, {"it.patch": patch})
-    project = open_project(workspace, upstream)
-    result = judge_series(project, "v1", "v2")
-    assert verdicts(result) == {"it.patch": Verdict.CLEAN}
-    trees = (result.onto.tree, result.judgements["it.patch"].tree or "")
-    changed = project.store.git.text("diff-tree", "-r", "--name-only", *trees)
-    assert changed.split() == [POOL_PATH]
+    judgement = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.CLEAN
+    assert placed(upstream, "v2", carried(judgement)) == {
+        POOL_PATH: edited(POOL, OTHER_FUNCTION, fix("evict")).encode()
+    }
 
 
 def test_a_fix_on_the_old_release_branch_alone(upstream: Miniature) -> None:
@@ -1003,33 +1001,26 @@ def test_a_conflict_elsewhere_in_the_file_stops_nothing(upstream: Miniature) -> 
     }
 
 
-def test_a_patch_stands_on_default_guards_and_its_own(upstream: Miniature) -> None:
-    slim = pool(fix("evict"))
+def test_a_patch_stands_on_those_of_its_own_guards(upstream: Miniature) -> None:
     patches = {
-        **stack(upstream, slim, pool(fix("evict"), NEIGHBOUR)),
+        **stack(upstream, pool(fix("evict")), pool(fix("evict"), NEIGHBOUR)),
         "plain.patch": upstream.patch("v1", pool((take("evict"), take("evict", " + 9")))),
     }
-    series = "p1.patch #+slim\np2.patch #+slim\nplain.patch #-slim\n"
+    series = "p1.patch #+slim\np2.patch #+slim\nplain.patch\n"
     upstream.commit("Drain now (#2)", pool(OTHER_FUNCTION))
     upstream.tag("v2")
     result = rebased(upstream, patches, series=series)
     assert set(verdicts(result).values()) == {Verdict.CLEAN}
-    default = rebased_again(upstream, patches, series, settings="default_guards: [slim]\n")
-    assert default.report.guards == ("slim",)
 
 
-def rebased_again(
-    upstream: Miniature, patches: Mapping[str, bytes], series: str, settings: str
-) -> Rebased:
-    without = {name: raw for name, raw in patches.items() if name != "plain.patch"}
-    workspace = make_workspace(
-        upstream,
-        without,
-        series=series.replace("plain.patch #-slim\n", ""),
-        settings=settings,
-        root=upstream.path.parent / "guarded",
-    )
-    return judge_series(open_project(workspace, upstream), "v1", "v2")
+def test_a_patch_stands_on_those_of_the_default_guards(upstream: Miniature) -> None:
+    patches = stack(upstream, pool(fix("evict")), pool(fix("evict"), NEIGHBOUR))
+    series = "p1.patch #+slim\np2.patch\n"
+    upstream.commit("Drain now (#2)", pool(OTHER_FUNCTION))
+    upstream.tag("v2")
+    result = rebased(upstream, patches, series=series, settings="default_guards: [slim]\n")
+    assert set(verdicts(result).values()) == {Verdict.CLEAN}
+    assert result.report.guards == ("slim",)
 
 
 def test_a_required_patch_that_is_missing(upstream: Miniature) -> None:

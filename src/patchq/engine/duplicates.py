@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
@@ -28,17 +29,24 @@ def find_duplicate(hunk: Hunk, before: bytes, ours: bytes, result: bytes) -> Dup
     """Compare the file as the patch knew it, as upstream has it now, and as merged.
 
     Only lines that say something count (three different words at least): common ones recur by
-    themselves.
+    themselves. Where the hunk replaces lines, a clean merge has found those in their place, so
+    that what upstream did elsewhere was for another place.
     """
     then, now, merged = _count(before), _count(ours), _count(result)
-    removed = Counter(line.strip() for line in hunk.removed)
-    added = Counter(line.strip() for line in hunk.added) - removed
     lines = tuple(
         line
-        for line in added
+        for line in dict.fromkeys(_inserted(hunk))
         if len(set(_WORD.findall(line))) >= 3 and then[line] < now[line] < merged[line]
     )
     return Duplicate(lines) if lines else None
+
+
+def _inserted(hunk: Hunk) -> Iterator[bytes]:
+    """The added lines, stripped, of runs of changes that remove nothing."""
+    for changed, run in groupby(hunk.lines, key=lambda line: line[:1] != b" "):
+        lines = list(run)
+        if changed and all(line[:1] == b"+" for line in lines):
+            yield from (line[1:].strip() for line in lines)
 
 
 def brought_by(

@@ -111,6 +111,10 @@ class Hop:
                 return base.name
         return self.new.name
 
+    def descends(self, commit: str, ancestor: str) -> bool:
+        """Whether ``commit`` has ``ancestor`` in its history."""
+        return self._history.contains(ancestor, commit)
+
     def messages(self, commits: Sequence[str]) -> dict[str, str]:
         """The whole message of each commit."""
         return self._history.messages(commits)

@@ -65,12 +65,14 @@ class Judgement:
 class Case:
     """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
 
-    ``ours`` is the new base with the patches below it as they were carried.
+    ``ours`` is the new base with the patches below it as they were carried. Where a person
+    ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
     """
 
     patch: Patch
     applied: Applied
     ours: str
+    accepted: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class Judge:
 
     def _find(self, case: Case) -> _Facts:
         applied = case.applied
-        placements = {path: self._hop.place(path) for path in applied.paths}
+        placements = _distinct({path: self._hop.place(path) for path in applied.paths})
         entries = {
             path: self._objects.file(case.ours, place.new) if place.new else None
             for path, place in placements.items()
@@ -185,7 +187,7 @@ class Judge:
     def _judge_clean(self, facts: _Facts) -> Judgement:
         if facts.merged.tree == self._objects.tree_of(facts.entries):
             return self._judge_collision(facts)
-        ruled = self._by_rules(facts.case.patch)
+        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
         if ruled is not None:
             return self._ruled(facts, *ruled)
         units = self._units(facts)
@@ -216,7 +218,7 @@ class Judge:
             verdict = Verdict.ADAPTED
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
-        patch = self._with_predicates(carried.patch)
+        patch = self.with_predicates(carried.patch)
         follows = patch is not carried.patch and not facts.moves
         notes = ("predicate paths in the header follow a move",) if follows else ()
         report = self._report(
@@ -244,7 +246,8 @@ class Judge:
         )
         return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
 
-    def _with_predicates(self, patch: Patch) -> Patch:
+    def with_predicates(self, patch: Patch) -> Patch:
+        """``patch`` with the predicate paths of its header as they are on the new base."""
         header = patch.header
         paths = {
             predicate.path
@@ -343,7 +346,7 @@ class Judge:
                 )
             )
         evidence += self._merged(trails)
-        ruled = self._by_rules(facts.case.patch)
+        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
         if ruled is not None:
             return self._ruled(facts, *ruled)
         landed = any(trail.has_landed for trail in trails)
@@ -451,10 +454,13 @@ class Judge:
     def _follow(self, units: Sequence[Unit], states: Sequence[State], facts: _Facts) -> list[Trail]:
         return self._walker.follow(units, states, facts.entries)
 
-    def _by_rules(self, patch: Patch) -> tuple[Verdict, tuple[Evidence, ...]] | None:
+    def _by_rules(
+        self, patch: Patch, accepted: bool = False
+    ) -> tuple[Verdict, tuple[Evidence, ...]] | None:
+        expected = () if accepted else patch.header.expect
         for verdict, answer, words in (
             (Verdict.EXPIRED, rules.fired(self._hop, patch.header.retire_when), "holds"),
-            (Verdict.DRIFTED, rules.failed(self._hop, patch.header.expect), "does not hold"),
+            (Verdict.DRIFTED, rules.failed(self._hop, expected), "does not hold"),
         ):
             if answer is not None:
                 field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
@@ -552,6 +558,20 @@ class Judge:
             notes=notes,
             kind=patch.header.kind,
         )
+
+
+def _distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
+    """No two paths of a patch in one place.
+
+    Where upstream moved a file to a path that the patch has too (it made the patch's own rename,
+    say), the old path is gone and git's merge decides.
+    """
+    return {
+        path: Placement(path, None, Whereabouts.GONE)
+        if place.where is Whereabouts.MOVED and place.new in placements
+        else place
+        for path, place in placements.items()
+    }
 
 
 def _outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:

@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from patchq.engine.collision import Collision, collide
 from patchq.engine.hop import Hop
 from patchq.engine.judge import RULES, Case, Judge, Judgement
 from patchq.engine.memory import recall
+from patchq.engine.operation import Choice, Decision
 from patchq.engine.project import Project
+from patchq.engine.resolutions import Resolutions, Solved
+from patchq.engine.resolve import patch_to
 from patchq.engine.runs import Link, RunJudge
 from patchq.engine.stack import Stack, below
 from patchq.engine.verdict_cache import VerdictCache, key_of
@@ -31,6 +35,19 @@ def quiet(_done: int, _total: int, _name: str) -> None:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """The first patch that needs a person; ``number`` is its place in the series.
+
+    ``collision`` is what there is to solve; None where nothing can be merged, or where the patch
+    merges and the question is another (``drifted``).
+    """
+
+    report: PatchReport
+    number: int
+    collision: Collision | None
+
+
+@dataclass(frozen=True)
 class Rebased:
     """A series judged on another base: the report, and each patch as it is carried (or not)."""
 
@@ -38,6 +55,7 @@ class Rebased:
     onto: Base
     report: Report
     judgements: Mapping[str, Judgement]
+    stop: Stop | None = None
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -49,17 +67,26 @@ class Rebased:
         )
 
 
-def judge_series(project: Project, source: str, onto: str, progress: Progress = quiet) -> Rebased:
+def judge_series(
+    project: Project,
+    source: str,
+    onto: str,
+    progress: Progress = quiet,
+    decisions: Sequence[Decision] = (),
+) -> Rebased:
     """Judge the series on ``source`` on the base ``onto``, both by name.
 
-    Raises :class:`InputError` where a name is unknown or they are the same base.
+    Conflicts that ``series/.resolutions`` knows are solved by it. Raises :class:`InputError` where a name is unknown or they are the same base.
     """
     if source == onto:
         raise InputError(f"the series is on {onto} already; name another base")
     hop = project.hop(source, onto)
     directory = project.workspace.load(source)
     cache = VerdictCache(project.cache / "verdicts")
-    rebased = rebase_series(hop, directory, ages(project.workspace, source), cache, progress)
+    solver = Solver(decisions, Resolutions(project.workspace, project.store.objects))
+    rebased = rebase_series(
+        hop, directory, ages(project.workspace, source), cache, progress, solver
+    )
     recalled = recall(project, directory.retired, onto)
     report = replace(rebased.report, remembered=tuple(item.remembered for item in recalled))
     return replace(rebased, report=report)
@@ -71,12 +98,14 @@ def rebase_series(
     ages: Mapping[str, int],
     cache: VerdictCache,
     progress: Progress = quiet,
+    solver: Solver | None = None,
 ) -> Rebased:
     """Judge each patch of ``source`` (a series for ``hop.old``) on ``hop.new``.
 
-    Raises :class:`InputError` where the series does not apply to its own base.
+    Where ``solver`` knows what became of a patch, it is so. Raises :class:`InputError` where the
+    series does not apply to its own base.
     """
-    run = _Run(hop, source, cache)
+    run = _Run(hop, source, cache, solver or Solver())
     judgements: dict[str, Judgement] = {}
     for number, entry in enumerate(source.series.entries, start=1):
         judgements[entry.name] = run.judge(entry, judgements)
@@ -93,16 +122,33 @@ def rebase_series(
         guards=tuple(sorted(hop.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
-    return Rebased(source, hop.new, report, judgements)
+    return Rebased(source, hop.new, report, judgements, run.stop(judgements))
+
+
+class Solver:
+    """Knows what became of patches that need a person: by decision, or by memory."""
+
+    def __init__(self, decisions: Sequence[Decision] = (), resolutions: Resolutions | None = None):
+        self._decisions = {(each.patch, each.choice): each for each in decisions}
+        self._resolutions = resolutions
+
+    def decision(self, name: str, choice: Choice) -> Decision | None:
+        """What a person chose for the patch ``name``."""
+        return self._decisions.get((name, choice))
+
+    def remembered(self, collision: Collision) -> Solved | None:
+        """How this very collision was solved before."""
+        return self._resolutions.solve(collision) if self._resolutions else None
 
 
 class _Run:
     """One pass over a series."""
 
-    def __init__(self, hop: Hop, source: SeriesDirectory, cache: VerdictCache):
+    def __init__(self, hop: Hop, source: SeriesDirectory, cache: VerdictCache, solver: Solver):
         self._hop = hop
         self._source = source
         self._cache = cache
+        self._solver = solver
         self._stack = Stack(hop.store)
         self._judge = Judge(hop, self._stack)
         self._keys: dict[str, str] = {}
@@ -120,20 +166,78 @@ class _Run:
         }
         missing = [name for name in patch.header.requires if name not in there]
         if missing:
-            return self._judge.without_base(patch, missing)
+            return self._decided(self._judge.without_base(patch, missing), patch)
         key = self._keys[entry.name] = self._key(patch, lower, judgements)
         kept = self._cache.get(key)
         if kept is None:
-            link = self._link(entry, judgements)
-            kept = {patch.name: self._judge.judge(Case(patch, link.applied, link.ours))}
+            kept = {patch.name: self._judge.judge(self._case(entry, judgements))}
             self._cache.put(key, kept)
-        return self._blocked(kept[patch.name], patch, lower, judgements)
+        judged = self._blocked(kept[patch.name], patch, lower, judgements)
+        return self._remembered(self._decided(judged, patch), entry, judgements)
+
+    def stop(self, judgements: Mapping[str, Judgement]) -> Stop | None:
+        """The first patch that needs a person, with all that there is to solve."""
+        for number, entry in enumerate(self._source.series.entries, start=1):
+            judgement = judgements[entry.name]
+            if judgement.report.action is Action.REVIEW:
+                return Stop(
+                    judgement.report, number, self._collision(judgement, entry, judgements)
+                )
+        return None
+
+    def _decided(self, judgement: Judgement, patch: Patch) -> Judgement:
+        """The judgement as a person decided, where one did."""
+        report = judgement.report
+        drift = self._solver.decision(patch.name, Choice.DRIFT_ACCEPTED)
+        if drift is not None:
+            report = replace(report, notes=(*report.notes, f"drift accepted: {drift.reason}"))
+            judgement = replace(judgement, report=report)
+        skipped = self._solver.decision(patch.name, Choice.SKIPPED)
+        if skipped is not None:
+            notes = (*report.notes, f"skipped: {skipped.reason}")
+            return Judgement(replace(report, skipped=skipped.reason, notes=notes, blocked_by=()))
+        resolved = self._solver.decision(patch.name, Choice.RESOLVED)
+        if resolved is not None:
+            return _solved(judgement, replace(patch, raw=resolved.content), "by hand")
+        return judgement
+
+    def _remembered(
+        self, judgement: Judgement, entry: SeriesEntry, judgements: Mapping[str, Judgement]
+    ) -> Judgement:
+        """The judgement with a conflict that was solved before solved again."""
+        collision = self._collision(judgement, entry, judgements)
+        solved = self._solver.remembered(collision) if collision else None
+        if not collision or not solved:
+            return judgement
+        tree = self._hop.store.objects.overlay(collision.case.ours, solved.files)
+        if tree == collision.case.ours:
+            return judgement
+        patch = self._judge.with_predicates(patch_to(self._hop.store, self._stack, collision, tree))
+        return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
+
+    def _collision(
+        self, judgement: Judgement, entry: SeriesEntry, judgements: Mapping[str, Judgement]
+    ) -> Collision | None:
+        """What there is to solve; None where nothing is, or nothing can be merged."""
+        report = judgement.report
+        to_solve = report.action is Action.REVIEW and report.verdict is not Verdict.DRIFTED
+        if not to_solve or entry.name not in self._keys:
+            return None
+        return collide(self._hop, self._case(entry, judgements), report)
+
+    def _case(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Case:
+        link = self._link(entry, judgements)
+        return Case(link.patch, link.applied, link.ours, self._accepted(entry.name))
+
+    def _accepted(self, name: str) -> bool:
+        return self._solver.decision(name, Choice.DRIFT_ACCEPTED) is not None
 
     def settle(self, judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
         """The judgements, with patches that landed only together recognised."""
         if not any(judgement.report.action is Action.REVIEW for judgement in judgements.values()):
             return judgements
-        key = key_of(["settled", *self._keys.values()])
+        actions = [judgement.report.action.value for judgement in judgements.values()]
+        key = key_of(["settled", *self._keys.values(), *actions])
         settled = self._cache.get(key)
         if settled is None:
             settled = self._settle(judgements)
@@ -167,6 +271,7 @@ class _Run:
                 [patch.name, patch.sha256, patch.strip],
                 [[other.sha256, other.strip] for other in old],
                 [[other.sha256, other.strip] for other in new if other],
+                *(["drift accepted"] if self._accepted(patch.name) else []),
             ]
         )
 
@@ -214,6 +319,13 @@ class _Run:
             and paths & set(self._source.patches[entry.name].paths)
         )
         return replace(judgement, report=replace(judgement.report, blocked_by=blockers))
+
+
+def _solved(judgement: Judgement, patch: Patch, how: str) -> Judgement:
+    """A patch that was adapted by more than git: what it collided with stays in the evidence."""
+    report = judgement.report
+    notes = (*report.notes, f"{report.verdict.value}, resolved {how}")
+    return Judgement(replace(report, verdict=Verdict.ADAPTED, notes=notes, blocked_by=()), patch)
 
 
 def new_directory(rebased: Rebased) -> dict[str, bytes]:
@@ -266,7 +378,7 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
     return Retired(
         name=report.name,
         verdict=report.verdict,
-        reason=report.evidence[0].text if report.evidence else report.verdict.value,
+        reason=report.skipped or _reason(report),
         evidence=report.evidence,
         content=patch.raw,
         standing=Standing.HELD if held else Standing.RETIRED,
@@ -274,6 +386,10 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
         base=rebased.source.tag,
         guards=rebased.source.series.entry(report.name).guards,
     )
+
+
+def _reason(report: PatchReport) -> str:
+    return report.evidence[0].text if report.evidence else report.verdict.value
 
 
 def refuse_existing(workspace: Workspace, tag: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from patchq.engine.hop import Hop
+from patchq.engine.traces import still_there
 from patchq.engine.units import Unit
 from patchq.git.history import CommitInfo
 from patchq.git.merge import Question
@@ -50,7 +51,7 @@ class Trail:
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and was edited since."""
         return self.end is State.EMPTY or (
-            self.end is not State.APPLIES and self.landed is not None and not self.undone
+            self.end is State.COLLIDES and self.landed is not None and not self.undone
         )
 
     @property
@@ -122,17 +123,32 @@ class Walker:
         last = max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
         if last is None:
             return Trail(unit, steps, end, None, False)
-        first = last
-        while first > 0 and steps[first - 1].state is State.EMPTY:
-            first -= 1
+        first = self._run_start(steps, last)
         undone = end is not State.EMPTY and self._undone(unit, steps[last].entries, final)
         return Trail(unit, steps, end, steps[first].commit, undone)
 
-    def _undone(self, unit: Unit, landed: Entries, final: Entries) -> bool:
-        """Whether taking the unit out of the tree it landed in changes nothing at the end.
+    def _run_start(self, steps: Sequence[Step], last: int) -> int:
+        """Where the run of empty states that ends at ``last`` begins.
 
-        Where git cannot take it out cleanly, nothing can be said, and it counts as undone: a
-        patch is never retired on a guess.
+        A commit of a side branch that had not got the change yet does not interrupt it.
+        """
+        first = last
+        for number in range(last - 1, -1, -1):
+            if steps[number].state is not State.EMPTY:
+                continue
+            between = steps[number + 1 : first]
+            oid = steps[number].commit.oid
+            if any(self._hop.descends(step.commit.oid, oid) for step in between):
+                break
+            first = number
+        return first
+
+    def _undone(self, unit: Unit, landed: Entries, final: Entries) -> bool:
+        """Whether upstream took the unit out again after it landed.
+
+        It did where taking it out of the tree it landed in changes nothing at the end, and where
+        no trace of it is left. Where git cannot take it out cleanly, nothing can be said, and it
+        counts as undone: a patch is never retired on a guess.
         """
         tree = self._objects.tree_of
         without = self._merger.merge(tree(unit.after), tree(landed), tree(unit.before))
@@ -140,7 +156,15 @@ class Walker:
             return True
         ours = tree(final)
         removal = self._merger.merge(tree(landed), ours, without.tree)
-        return removal.clean and removal.tree == ours
+        if removal.clean and removal.tree == ours:
+            return True
+        return not all(self._shows(unit, path, landed, final) for path in unit.paths)
+
+    def _shows(self, unit: Unit, path: str, landed: Entries, final: Entries) -> bool:
+        states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
+        if states[0] == states[1]:
+            return True
+        return still_there(*(self._objects.read(entry.oid) if entry else b"" for entry in states))
 
     def _question(self, unit: Unit, ours: Entries) -> Question:
         tree = self._objects.tree_of
@@ -158,7 +182,7 @@ def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> Sta
 
 
 def _names(paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]) -> dict[str, set[str]]:
-    """Every name each path has between the bases."""
+    """Every name each path has between the bases; never one that is another of ``paths``."""
     names = {path: {path, hop.place(path).new or path} for path in paths}
     renames = [
         (touch.old, touch.new)
@@ -166,8 +190,9 @@ def _names(paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]) -> dic
         for touch in commit.touches
         if touch.status == "R"
     ]
-    for known in names.values():
+    for path, known in names.items():
         for old, new in renames:
             if old in known:
                 known.add(new)
+        known -= set(paths) - {path}
     return names

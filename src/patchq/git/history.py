@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from patchq.git.objects import decode_path, encode_path
 from patchq.git.process import Git
+from patchq.model.diff import FileChange, scan
 
 _FORMAT = "%x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
+_DETAILS = "%H%x00%P%x00%T%x00%cI%x00%s%x00%an <%ae>%x00%ad%x00%B"
+_RECORD = re.compile(rb"^\x01([0-9a-f]{40})\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,24 @@ class CommitInfo:
     date: str
     subject: str
     touches: tuple[Touch, ...] = ()
+
+
+@dataclass(frozen=True)
+class CommitDetails:
+    """A commit with what its author said; ``date`` of the author in git's raw form."""
+
+    info: CommitInfo
+    author: str
+    date: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CommitEdits:
+    """What a commit did to some files, without context lines."""
+
+    oid: str
+    files: tuple[FileChange, ...]
 
 
 class History:
@@ -83,6 +104,58 @@ class History:
         ).stdout
         chosen = {encode_path(path) for path in paths}
         return tuple(_commits(output, chosen))
+
+    def edits(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
+        """The edits of ``paths`` between two commits, newest first; merges are passed over."""
+        output = self._git.run(
+            "--literal-pathspecs",
+            "log",
+            "--topo-order",
+            "--no-merges",
+            "-p",
+            "-U0",
+            "-M",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--format=%x01%H",
+            new,
+            f"^{old}",
+            "--",
+            *paths,
+        ).stdout
+        _, *records = _RECORD.split(output)
+        return tuple(
+            CommitEdits(oid.decode(), scan(diff))
+            for oid, diff in zip(records[::2], records[1::2], strict=True)
+        )
+
+    def details(self, commit: str) -> CommitDetails:
+        """One commit, with author and message."""
+        text = self._git.text("show", "-s", "--date=raw", f"--format={_DETAILS}", commit)
+        oid, parents, tree, date, subject, author, moment, message = text.split("\0")
+        info = CommitInfo(oid, tuple(parents.split()), tree, date, subject)
+        return CommitDetails(info, author, moment, message)
+
+    def between(self, old: str, new: str) -> tuple[str, ...]:
+        """The ids of the commits of ``new`` that are not in ``old``, oldest first, no merges."""
+        return tuple(
+            self._git.text(
+                "rev-list", "--reverse", "--topo-order", "--no-merges", new, f"^{old}"
+            ).split()
+        )
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The best common ancestor of two commits, None where they have none."""
+        result = self._git.run("merge-base", one, other, allow=(0, 1))
+        return result.stdout.decode().strip() or None
+
+    def changed(self, old: str, new: str) -> tuple[str, ...]:
+        """The paths in which two trees differ, a rename counting as both its names."""
+        output = self._git.run(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", old, new
+        ).stdout
+        return tuple(map(decode_path, output.split(b"\0")[:-1]))
 
     def contains(self, commit: str, descendant: str) -> bool:
         """Whether ``commit`` is an ancestor of ``descendant`` (or the same)."""

@@ -38,3 +38,47 @@ def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[
         if stripped in wanted:
             found[stripped, decode_path(name.removeprefix(prefix))] += 1
     return found
+
+
+def known_words(
+    git: Git, tree: str, words: Collection[str], suffixes: Collection[str]
+) -> frozenset[str]:
+    """Those of ``words`` that stand anywhere in files of ``suffixes`` in ``tree``.
+
+    A word has no letter, digit or underscore beside it (git-grep, --word-regexp).
+    """
+    output = _grep(git, tree, words, suffixes, "-h", "--only-matching")
+    return frozenset(output.decode(errors="replace").split("\n")) & frozenset(words)
+
+
+def lines_with_words(
+    git: Git, tree: str, words: Collection[str], suffixes: Collection[str]
+) -> tuple[tuple[str, bytes], ...]:
+    """Each line in files of ``suffixes`` in ``tree`` that holds one of ``words``, with its path."""
+    prefix = f"{tree}:".encode()
+    rows = _grep(git, tree, words, suffixes, "-z", "--full-name").split(b"\n")
+    parts = (row.partition(b"\0") for row in rows if row)
+    return tuple((decode_path(name.removeprefix(prefix)), text) for name, _, text in parts)
+
+
+def _grep(
+    git: Git, tree: str, words: Collection[str], suffixes: Collection[str], *options: str
+) -> bytes:
+    if not words:
+        return b""
+    with tempfile.NamedTemporaryFile(prefix="patchq-words-") as patterns:
+        Path(patterns.name).write_text("".join(f"{word}\n" for word in words))
+        return git.run(
+            "grep",
+            "-I",
+            "--no-color",
+            "--fixed-strings",
+            "--word-regexp",
+            *options,
+            "-f",
+            patterns.name,
+            tree,
+            "--",
+            *(f"*{suffix}" for suffix in suffixes),
+            allow=(0, 1),
+        ).stdout

@@ -38,6 +38,8 @@ _CONFIG = """\
 \tsymlinks = true
 \tlogAllRefUpdates = false
 \talternateRefsCommand = true
+[extensions]
+\tworktreeConfig = true
 [gc]
 \tauto = 0
 [maintenance]

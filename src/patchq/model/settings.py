@@ -5,13 +5,74 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
 
 from patchq.errors import Where
+from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.yamlfile import Entry, parse
 
 VERSION = 1
 PR_PATTERN = r"\(#(\d+)\)"
+PROJECT = "{project}"
+
+_CMAKE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
+_VERSION = re.compile(r"\d+(\.\d+)*")
+_ARCH = re.compile(r"(sm|compute)_\d+[af]?")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine that the tree is built for, and what must hold of the build for it.
+
+    ``cuda`` is the toolkit's version, ``options`` are given to CMake as ``-D``. Every CUDA target
+    of the project is built for ``archs`` and nothing else (empty: for anything, but something);
+    the targets ``present`` are there, those in ``absent`` are not.
+    """
+
+    name: str
+    processor: str
+    cuda: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    archs: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """Processor, CUDA and options, in words."""
+        options = [f"-D{name}={value}" for name, value in self.options.items()]
+        return ", ".join([self.processor, f"CUDA {self.cuda}", *options])
+
+
+class CommandKind(Enum):
+    """What a command that CMake does not know by itself amounts to."""
+
+    LIBRARY = "library"  # makes a target, as add_library does: name, then keywords and sources
+    IGNORE = "ignore"  # changes nothing in what is compiled, and how
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """What the build of the project finds on the machine, for a probe that has none of it.
+
+    ``packages`` are the variables that ``find_package`` sets, by package; a value is CMake text
+    and may refer to variables. ``commands`` are those of modules that are not read.
+    """
+
+    packages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    commands: Mapping[str, CommandKind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What ``verify`` checks of every series.
+
+    ``holds`` are predicates on the patched tree; a path in them may begin with ``{project}``,
+    which is the directory that the base's recipe names.
+    """
+
+    holds: tuple[Predicate, ...] = ()
+    build: BuildSettings = field(default_factory=BuildSettings)
 
 
 @dataclass(frozen=True)
@@ -19,15 +80,15 @@ class Settings:
     """Conventions of upstream, guards and their meaning, and what checks are run against.
 
     ``main`` is the full or short ref of upstream's main branch (None: what its HEAD says).
-    ``targets`` and ``checks`` are plain values, read by the engine parts that use them.
+    ``targets`` are the machines that the tree is built for.
     """
 
     pr_pattern: str = PR_PATTERN
     main: str | None = None
     default_guards: frozenset[str] = frozenset()
     guards: Mapping[str, str] = field(default_factory=dict)
-    targets: Mapping[str, Any] = field(default_factory=dict)
-    checks: Mapping[str, Any] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()
+    checks: Checks = field(default_factory=Checks)
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
         """The pull requests that a commit's subject ends with, in the order written.
@@ -65,8 +126,8 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         if "default_guards" in fields
         else frozenset(),
         guards=guards,
-        targets=fields["targets"].plain() if "targets" in fields else {},
-        checks=fields["checks"].plain() if "checks" in fields else {},
+        targets=_targets(fields["targets"]) if "targets" in fields else (),
+        checks=_checks(fields["checks"]) if "checks" in fields else Checks(),
     )
 
 
@@ -96,3 +157,74 @@ def _default_guards(entry: Entry, described: Mapping[str, str]) -> frozenset[str
                 hint=f"Described are: {', '.join(described)}.",
             )
     return frozenset(entry.texts())
+
+
+def _targets(entry: Entry) -> tuple[Target, ...]:
+    return tuple(_target(name, fields) for name, fields in entry.items())
+
+
+def _target(name: str, entry: Entry) -> Target:
+    fields = entry.fields("processor", "cuda", optional=("options", "archs", "present", "absent"))
+    return Target(
+        name,
+        processor=fields["processor"].text(),
+        cuda=_matching(fields["cuda"], _VERSION, "a version such as 13.0"),
+        options=_variables(fields["options"]) if "options" in fields else {},
+        archs=_each(fields.get("archs"), _ARCH, "an architecture such as sm_90a"),
+        present=_each(fields.get("present"), _CMAKE_NAME, "a target's name"),
+        absent=_each(fields.get("absent"), _CMAKE_NAME, "a target's name"),
+    )
+
+
+def _checks(entry: Entry) -> Checks:
+    fields = entry.fields(optional=("holds", "build"))
+    return Checks(
+        holds=_predicates(fields["holds"]) if "holds" in fields else (),
+        build=_build(fields["build"]) if "build" in fields else BuildSettings(),
+    )
+
+
+def _predicates(entry: Entry) -> tuple[Predicate, ...]:
+    return tuple(parse_predicate(item.text(), item.where) for item in entry.sequence())
+
+
+def _build(entry: Entry) -> BuildSettings:
+    fields = entry.fields(optional=("packages", "commands"))
+    packages = dict(fields["packages"].items()) if "packages" in fields else {}
+    commands = dict(fields["commands"].items()) if "commands" in fields else {}
+    for name, value in (*packages.items(), *commands.items()):
+        _check(value, name, _CMAKE_NAME, "a name")
+    return BuildSettings(
+        packages={name: _variables(variables) for name, variables in packages.items()},
+        commands={name: _command(kind) for name, kind in commands.items()},
+    )
+
+
+def _command(entry: Entry) -> CommandKind:
+    kinds = {kind.value: kind for kind in CommandKind}
+    if entry.text() not in kinds:
+        entry.fail(
+            f"a command cannot be {entry.text()!r}", hint=f"It is one of: {', '.join(kinds)}."
+        )
+    return kinds[entry.text()]
+
+
+def _variables(entry: Entry) -> dict[str, str]:
+    for name, value in entry.items():
+        _check(value, name, _CMAKE_NAME, "a variable's name")
+    return {name: value.text() for name, value in entry.items()}
+
+
+def _each(entry: Entry | None, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+    items = entry.sequence() if entry else ()
+    return tuple(_matching(item, pattern, what) for item in items)
+
+
+def _matching(entry: Entry, pattern: re.Pattern[str], what: str) -> str:
+    _check(entry, entry.text(), pattern, what)
+    return entry.text()
+
+
+def _check(entry: Entry, text: str, pattern: re.Pattern[str], what: str) -> None:
+    if not pattern.fullmatch(text):
+        entry.fail(f"expected {what}, found {text!r}")

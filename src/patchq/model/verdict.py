@@ -132,11 +132,13 @@ class PatchReport:
     blocked_by: tuple[str, ...] = ()
     kind: str | None = None
     age: int = 1
+    skipped: str | None = None
+    """Why a person left the patch out, where one did."""
 
     @property
     def action(self) -> Action:
         """What rebase does with the patch."""
-        return ACTIONS[self.verdict]
+        return ACTIONS[self.verdict] if self.skipped is None else Action.DROP
 
     def count(self) -> Counter[HunkState]:
         """How many hunks ended in each state."""

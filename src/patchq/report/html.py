@@ -29,7 +29,7 @@ from patchq.report.sections import (
     to_decide,
     watched,
 )
-from patchq.report.summary import state, summary
+from patchq.report.summary import state
 from patchq.report.text import day, printable, readable
 
 _WATCH = Mark("watch", Look("◎", "*", "yellow"), LOOK_AT)
@@ -48,9 +48,8 @@ def render_html(report: Report, *, commit_url: str | None = None) -> str:
         scripts=("theme.js",),
         report=report,
         links=CommitLinks(commit_url),
-        summary=summary(report),
         marks=MARKS,
-        bar=sorted(report.patches, key=lambda patch: list(MARKS).index(patch.verdict.value)),
+        bar=sorted(report.patches, key=lambda patch: list(Section).index(section(patch))),
         counts=[(mark, verdicts.count(word)) for word, mark in MARKS.items() if word in verdicts],
         remembered=to_decide(report),
         decide=in_section(report, Section.DECIDE),
@@ -66,10 +65,11 @@ def render_matrix_html(
 ) -> str:
     """``matrix`` as one self-contained page: a grid whose cells open their evidence.
 
-    ``commit_url`` as for :func:`render_html`. Without JavaScript the evidence stands below the
-    grid, and the cells lead to it.
+    ``commit_url`` as for :func:`render_html`. The patches still alive come first, then
+    the latest to leave. Without JavaScript the evidence stands below the grid, and the cells lead
+    to it.
     """
-    rows = [_row(matrix, name) for name in matrix.names]
+    rows = sorted((_row(matrix, name) for name in matrix.names), key=lambda row: -row.until)
     return _page(
         "matrix.html.j2",
         styles=("style.css.j2", "matrix.css"),
@@ -101,12 +101,16 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Row:
-    """A patch through the bases; ``text`` is what a search looks into."""
+    """A patch through the bases.
+
+    ``until`` is the last base that it lived on, ``text`` what a search looks into.
+    """
 
     name: str
     short: str
     kind: str | None
     age: int
+    until: int
     anchor: str
     text: str
     slots: tuple[_Slot, ...]
@@ -159,6 +163,7 @@ def _row(matrix: Matrix, name: str) -> _Row:
         short=name.removesuffix(".patch"),
         kind=next((patch.kind for patch in reversed(patches) if patch.kind), None),
         age=max((patch.age for patch in patches), default=0),
+        until=alive[-1] if alive else -1,
         anchor=_anchor(name),
         text=" ".join(_searched(name, patches)).lower(),
         slots=tuple(_slots(cells, matrix, name, alive)),
@@ -184,11 +189,11 @@ def _slots(
 
 
 def _thread(index: int, alive: Sequence[int]) -> str:
-    """The classes of the line that joins a patch's first and last sign of life."""
-    if not alive or not alive[0] <= index <= alive[-1]:
+    """The classes of the line through a patch's bases, from where it comes to where it leaves."""
+    if index not in alive:
         return ""
-    ends = {"first": alive[0], "last": alive[-1]}
-    return " ".join(["alive", *(end for end, place in ends.items() if place == index)])
+    ends = {"first": index - 1, "last": index + 1}
+    return " ".join(["alive", *(end for end, neighbour in ends.items() if neighbour not in alive)])
 
 
 def _is_fine(found: Cell | None) -> bool:
@@ -275,10 +280,9 @@ def _page(template: str, *, styles: Sequence[str], scripts: Sequence[str], **fac
     style = "".join(environment.get_template(name).render() for name in styles)
     script = "".join(_source(environment, name) for name in scripts)
     # style and script are files of ours and hold nothing from upstream
-    text = environment.get_template(template).render(
+    return environment.get_template(template).render(
         style=Markup(style), script=Markup(script), **facts
     )
-    return readable(text)
 
 
 def _source(environment: Environment, name: str) -> str:
@@ -291,18 +295,23 @@ def _environment() -> Environment:
         loader=PackageLoader("patchq.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_spelled,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(
         commit=commit_of,
         day=day,
-        readable=printable,
         remembered=remembered_words,
         sha256=_digest,
         state=state,
     )
     return environment
+
+
+def _spelled(value: object) -> object:
+    """What a template writes, with control characters and broken bytes as escapes."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _digest(text: str) -> str:

@@ -101,9 +101,9 @@ def _tells(found: Cell | None) -> bool:
 
 
 def _write_legend(writer: Writer, matrix: Matrix) -> None:
-    legend = Text()
-    for mark, count in marks(matrix):
-        # no-break spaces keep a sign with its word
-        legend.append(f"{writer.sign(mark.look)}\N{NO-BREAK SPACE}", style=mark.look.style)
-        legend.append(f"{mark.word}\N{NO-BREAK SPACE}{count}  ")
-    writer.line(legend)
+    writer.items(
+        [
+            Text.assemble((writer.sign(mark.look), mark.look.style), f" {mark.word} {count}")
+            for mark, count in marks(matrix)
+        ]
+    )

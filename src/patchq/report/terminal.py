@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -44,6 +44,16 @@ class Writer:
             line.rstrip()
             # soft_wrap: the console neither wraps nor cuts a line wider than itself
             self._console.print(Text(" " * (indent + INDENT * bool(number))) + line, soft_wrap=True)
+
+    def items(self, items: Sequence[Text]) -> None:
+        """Print ``items`` side by side, in as many lines as they need."""
+        line = Text()
+        for item in items:
+            if line and line.cell_len + 2 + item.cell_len > self.width:
+                self.row(line)
+                line = Text()
+            line = Text("  ").join((line, item)) if line else item
+        self.row(line)
 
     def row(self, text: Text) -> None:
         """Print a row of a grid, which its caller has made fit."""
@@ -91,7 +101,7 @@ class Writer:
 def _wrap(text: Text, width: int) -> Iterable[Text]:
     """``text`` in lines of ``width``, from the second on less the indentation of those."""
     breaks = [0]
-    for word in re.finditer(r"[^ ]+", text.plain):
+    for word in re.finditer(r"\S+", text.plain):
         room = width - INDENT * (len(breaks) > 1)
         too_wide = cell_len(text.plain[breaks[-1] : word.end()]) > room
         if too_wide and word.start() > breaks[-1]:

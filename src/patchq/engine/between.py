@@ -1,0 +1,144 @@
+"""The upstream commits that a change stands on and its target lacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+from patchq.git.history import CommitEdits, CommitInfo, History
+from patchq.git.store import Store
+from patchq.model.diff import Hunk
+
+
+class Between:
+    """The commits of ``tip`` that are not in ``target``; none where ``target`` is no commit of it.
+
+    Every question is asked of git once.
+    """
+
+    def __init__(self, store: Store, target: str | None, tip: str):
+        self._history = History(store.git)
+        self._objects = store.objects
+        self._target = target
+        self._tip = tip
+        self._touching: dict[str, tuple[CommitInfo, ...]] = {}
+        self._edits: dict[str, tuple[CommitEdits, ...]] = {}
+
+    @cached_property
+    def order(self) -> dict[str, int]:
+        """The place of each commit, the oldest at 0."""
+        if self._target is None:
+            return {}
+        found = self._history.between(self._target, self._tip)
+        return {oid: place for place, oid in enumerate(found)}
+
+    def touching(self, path: str) -> tuple[CommitInfo, ...]:
+        """The commits that touch ``path`` under any of its names, oldest first."""
+        if path not in self._touching:
+            found = self._history.touching(self._target, self._tip, [path]) if self._target else ()
+            self._touching[path] = found
+        return self._touching[path]
+
+    def before(self, path: str, end: str | None) -> Iterator[CommitInfo]:
+        """Of :meth:`touching` those older than commit ``end`` (all, for None), newest first."""
+        place = len(self.order) if end is None else self.order.get(end, len(self.order))
+        return (c for c in reversed(self.touching(path)) if self.order.get(c.oid, place) < place)
+
+    def name_back(self, path: str, end: str | None) -> str | None:
+        """What the target calls the file that is ``path`` just before ``end``.
+
+        None where a commit in between added it, or where nothing in between touched it.
+        """
+        name, seen = path, False
+        for commit in self.before(path, end):
+            for touch in commit.touches:
+                if touch.new == name and touch.status == "A":
+                    return None
+                if touch.new == name and touch.status == "R":
+                    name, seen = touch.old, True
+        return name if seen else None
+
+    def is_new(self, path: str, end: str | None) -> CommitInfo | None:
+        """The commit that added the file that is ``path`` just before ``end``, if one did."""
+        name = path
+        for commit in self.before(path, end):
+            for touch in commit.touches:
+                if touch.new == name and touch.status == "A":
+                    return commit
+                if touch.new == name and touch.status == "R":
+                    name = touch.old
+        return None
+
+    def writers(self, path: str, first: int, stop: int, end: str | None) -> tuple[str, ...]:
+        """The commits that last changed lines ``first`` to ``stop`` of ``path``, newest first.
+
+        Lines are those of the file just before ``end``, from 0, ``stop`` not inside; what was
+        deleted between them or beside them counts as changed. An unchanged line has no writer here.
+        """
+        # Odd places are lines, even ones the gaps before them: git's merge takes changes that
+        # touch for a conflict, so the gaps at both ends belong to the region.
+        region = set(range(2 * first, 2 * stop + 1))
+        found: list[str] = []
+        name = path
+        wanted = {commit.oid for commit in self.before(path, end)}
+        for commit in self.edits(path):
+            for file in commit.files if commit.oid in wanted else ():
+                if file.new != name:
+                    continue
+                if file.hunks:
+                    touched, region = _step_back(region, file.hunks)
+                    found += [commit.oid] if touched else []
+                name = file.old or name
+        return tuple(found)
+
+    def edits(self, path: str) -> tuple[CommitEdits, ...]:
+        """What each commit did to the file, newest first."""
+        if path not in self._edits:
+            touches = [touch for commit in self.touching(path) for touch in commit.touches]
+            names = dict.fromkeys([path, *(n for t in touches for n in (t.old, t.new))])
+            self._edits[path] = (
+                self._history.edits(self._target, self._tip, tuple(names)) if self._target else ()
+            )
+        return self._edits[path]
+
+    def first_with(
+        self, path: str, holds: Callable[[bytes], object], end: str | None
+    ) -> CommitInfo | None:
+        """The oldest commit after which ``holds`` is true of the file and stays so until ``end``."""
+        found = None
+        for commit in self.before(path, end):
+            names = [touch.new for touch in commit.touches if touch.status != "D"]
+            contents = (self._objects.content(commit.tree, name) for name in names)
+            if not any(content is not None and holds(content) for content in contents):
+                break
+            found = commit
+        return found
+
+    def infos(self, oids: Sequence[str]) -> dict[str, CommitInfo]:
+        """What is to be said of each commit."""
+        return {oid: self._history.details(oid).info for oid in oids}
+
+
+def has_word(word: str) -> Callable[[bytes], object]:
+    """A test for contents that hold ``word``."""
+    return re.compile(rb"(?<!\w)%s(?!\w)" % re.escape(word.encode())).search
+
+
+def _step_back(region: set[int], hunks: Sequence[Hunk]) -> tuple[bool, set[int]]:
+    """Whether hunks without context touch the region, and the rest of it before them."""
+    touched = False
+    before: set[int] = set()
+    rest = set(region)
+    shift = 0
+    for hunk in hunks:
+        # with no lines on a side, its start is the line before
+        start = hunk.new_start - 1 if hunk.new_count else hunk.new_start
+        low, high = 2 * start, 2 * (start + hunk.new_count)
+        inside = {place for place in rest if low <= place <= high}
+        touched = touched or bool(inside)
+        earlier = {place for place in rest if place < low}
+        before |= {place - shift for place in earlier}
+        rest -= inside | earlier
+        shift += 2 * (hunk.new_count - hunk.old_count)
+    return touched, before | {place - shift for place in rest}

@@ -1,0 +1,54 @@
+"""From a tree that someone made of a collision to the patch that makes it."""
+
+from __future__ import annotations
+
+from patchq.engine.carry import Carrier
+from patchq.engine.collision import Collision
+from patchq.engine.stack import Stack
+from patchq.git.mail import Mailer
+from patchq.git.objects import Entry, Objects
+from patchq.git.store import Store
+from patchq.model.patch import Patch
+
+
+def changed_paths(objects: Objects, old: str, new: str, prefix: str = "") -> set[str]:
+    """Every file that differs between two trees."""
+    before, after = objects.tree(old), objects.tree(new)
+    changed: set[str] = set()
+    for name in before.keys() | after.keys():
+        was, now, path = before.get(name), after.get(name), f"{prefix}{name}"
+        if was == now:
+            continue
+        if was and now and was.is_tree and now.is_tree:
+            changed |= changed_paths(objects, was.oid, now.oid, f"{path}/")
+        else:
+            changed |= _files(objects, was, path) | _files(objects, now, path)
+    return changed
+
+
+def _files(objects: Objects, entry: Entry | None, path: str) -> set[str]:
+    if entry is None:
+        return set()
+    if not entry.is_tree:
+        return {path}
+    return {below for below, _ in objects.walk(entry.oid, f"{path}/")}
+
+
+def patch_to(store: Store, stack: Stack, collision: Collision, tree: str) -> Patch:
+    """The patch of ``collision`` rewritten so that it leads to ``tree``; its head is kept.
+
+    What still applies of it keeps its bytes (see :mod:`patchq.engine.carry`).
+    """
+    objects = store.objects
+    ours = collision.case.ours
+    paths = changed_paths(objects, ours, tree)
+    carrier = Carrier(stack, Mailer(store.git, objects), objects)
+    carried = carrier.carry(
+        collision.case.patch,
+        ours,
+        tree,
+        objects.files(ours, sorted(paths)),
+        objects.files(tree, sorted(paths)),
+        collision.moves,
+    )
+    return carried.patch

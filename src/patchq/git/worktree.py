@@ -1,0 +1,211 @@
+"""A worktree for people: part of a tree checked out of our store, where git's own tools work.
+
+It is a linked worktree of the store, sparse to the directories asked for. What would change bytes
+or run code is pinned in its configuration (line endings, filters, hooks); identity, editor and
+mergetool are the user's, for the user's git reads their configuration there as anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from patchq.git.objects import Entry, decode_path, encode_path
+from patchq.git.process import Result
+from patchq.git.store import Store
+
+# `core.bare` of the store would otherwise count in its worktrees too (git-worktree,
+# CONFIGURATION FILE).
+_CONFIG = f"""\
+[core]
+\tbare = false
+\thooksPath = {os.devnull}
+"""
+
+# Of the highest precedence (gitattributes): no attribute of the upstream tree converts a byte.
+_ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding\n"
+
+# What merge tools and editors leave beside a file is nobody's change.
+_EXCLUDE = b"*.orig\n*.rej\n*~\n.*.sw[op]\n"
+
+_READY = "patchq-ready"
+_NO_OBJECT = "0" * 40
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What the three sides of a merge have at a path (None: nothing)."""
+
+    base: Entry | None
+    ours: Entry | None
+    theirs: Entry | None
+
+    def stages(self) -> Iterator[tuple[int, Entry]]:
+        """The sides that are there, by their number in git's index."""
+        for number, entry in enumerate((self.base, self.ours, self.theirs), start=1):
+            if entry is not None:
+                yield number, entry
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a worktree is to hold.
+
+    ``commit`` is its HEAD, with ``parent`` below it; ``tree`` is what index and files have. The
+    paths of ``unmerged`` stand in the index in three stages.
+    """
+
+    commit: str
+    parent: str
+    tree: str
+    directories: tuple[str, ...]
+    unmerged: Mapping[str, Sides]
+
+    @property
+    def identity(self) -> str:
+        """A digest of all of it."""
+        facts = (self.commit, self.tree, self.directories, sorted(self.unmerged.items()))
+        return sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Worktree:
+    """The worktree at ``path``, there or not yet."""
+
+    def __init__(self, store: Store, path: Path):
+        self._store = store
+        self.path = path
+        self._directory = store.directory.absolute() / "worktrees" / path.name
+
+    def lay_out(self, layout: Layout) -> None:
+        """Make the worktree anew; what it held is lost.
+
+        Cut off half-way, it does not :meth:`hold <holds>` the layout.
+        """
+        self.clear()
+        self._keep(layout)
+        self._settle()
+        self._store.keeper.run(
+            *("worktree", "add", "--quiet", "--no-checkout", "--detach"),
+            str(self.path),
+            layout.commit,
+        )
+        (self._directory / "config.worktree").write_text(_CONFIG)
+        cone = "".join(f'"{_quoted(name)}"\n' for name in layout.directories)
+        self._run(
+            *("sparse-checkout", "set", "--cone", "--no-sparse-index", "--stdin"),
+            stdin=cone.encode("utf-8", "surrogateescape"),
+        )
+        self._run("read-tree", "-m", "-u", layout.tree)
+        self._run(
+            "update-index", "-z", "--index-info", stdin=b"".join(_index_lines(layout.unmerged))
+        )
+        (self._directory / _READY).write_text(layout.identity)
+
+    def holds(self, layout: Layout) -> bool:
+        """Whether this layout was made here to its end, and is still there."""
+        ready = self._directory / _READY
+        there = ready.is_file() and (self.path / ".git").is_file()
+        return there and ready.read_text() == layout.identity
+
+    def relink(self) -> None:
+        """Let worktree and store point at each other, wherever the workspace was moved to."""
+        link, back = self.path / ".git", self._directory / "gitdir"
+        for file, target in ((link, f"gitdir: {self._directory}\n"), (back, f"{link}\n")):
+            if file.is_file() and file.read_text() != target:
+                file.write_text(target)
+
+    def unmerged(self) -> tuple[str, ...]:
+        """The paths that stand in the index unmerged."""
+        listed = self._run("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]
+        paths = (decode_path(line.partition(b"\t")[2]) for line in listed)
+        return tuple(dict.fromkeys(paths))
+
+    def snapshot(self) -> str:
+        """The tree of what stands there: files new, changed, gone, whether staged or not.
+
+        Neither the index nor the store is changed; what git ignores is left out.
+        """
+        with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
+            index = Path(scratch, "index")
+            shutil.copyfile(self._directory / "index", index)
+            place = {"GIT_INDEX_FILE": str(index), **self._place}
+            self._store.git.run("add", "--all", "--sparse", environment=place)
+            written = self._store.git.run("write-tree", environment=place).stdout
+        return written.decode().strip()
+
+    def clear(self) -> None:
+        """Take everything out; the directory itself stays, for shells that stand in it."""
+        if self.path.is_symlink() or self.path.is_file():
+            self.path.unlink()
+        # first what says that the layout is whole
+        (self._directory / _READY).unlink(missing_ok=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        for entry in list(self.path.iterdir()) if self.path.is_dir() else ():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+    def remove(self) -> None:
+        """Remove the worktree, if there is one."""
+        self.clear()
+        if self.path.is_dir():
+            _step_out(self.path)
+            self.path.rmdir()
+
+    def _keep(self, layout: Layout) -> None:
+        """Bring into the store what so far is only in the scratch directory."""
+        objects = self._store.objects
+        holder = objects.write("commit", _commit(layout.tree, layout.commit))
+        sides = {entry.oid for side in layout.unmerged.values() for _, entry in side.stages()}
+        wanted = [holder, f"^{layout.parent}", *sorted(sides)]
+        pack = self._store.git.run(
+            *("pack-objects", "--revs", "--stdout", "--quiet"),
+            stdin="".join(f"{oid}\n" for oid in wanted).encode(),
+        ).stdout
+        self._store.keeper.run("index-pack", "--stdin", stdin=pack)
+
+    def _settle(self) -> None:
+        info = self._store.directory / "info"
+        info.mkdir(exist_ok=True)
+        (info / "attributes").write_bytes(_ATTRIBUTES)
+        (info / "exclude").write_bytes(_EXCLUDE)
+
+    def _run(self, *args: str, stdin: bytes = b"") -> Result:
+        return self._store.keeper.run(*args, stdin=stdin, environment=self._place)
+
+    @property
+    def _place(self) -> Mapping[str, str]:
+        return {"GIT_DIR": str(self._directory), "GIT_WORK_TREE": str(self.path.absolute())}
+
+
+def _commit(tree: str, parent: str) -> bytes:
+    who = "patchq <patchq@localhost> 0 +0000"
+    return f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nlayout\n".encode()
+
+
+def _index_lines(unmerged: Mapping[str, Sides]) -> Iterator[bytes]:
+    for path, sides in unmerged.items():
+        yield b"0 %b\t%b\0" % (_NO_OBJECT.encode(), encode_path(path))
+        for number, entry in sides.stages():
+            yield f"{entry.mode} {entry.oid} {number}\t".encode() + encode_path(path) + b"\0"
+
+
+def _quoted(name: str) -> str:
+    """A path as git's C-style quoting has it (``core.quotePath``)."""
+    return name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _step_out(directory: Path) -> None:
+    """Leave ``directory`` before it goes: no process can be started from one that is gone."""
+    try:
+        inside = Path.cwd().is_relative_to(directory.resolve())
+    except FileNotFoundError:
+        inside = True
+    if inside:
+        os.chdir(directory.resolve().parent)

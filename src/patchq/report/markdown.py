@@ -1,0 +1,160 @@
+"""A report as Markdown, for a comment on a forge: decisions on top, the evidence folded away.
+
+GitHub Flavored Markdown. Subjects, paths and names are anybody's text: none of it becomes markup,
+a link, a mention of a person or a reference to an issue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from patchq.model.verdict import PatchReport, Remembered, Report
+from patchq.report.causes import Cause, causes, move_words
+from patchq.report.commit import Commit, CommitLinks
+from patchq.report.look import MEMORIES, VERDICTS
+from patchq.report.sections import (
+    LOOK_AT,
+    Section,
+    in_section,
+    remembered_words,
+    settled,
+    to_decide,
+    watched,
+)
+from patchq.report.summary import state, summary
+from patchq.report.text import printable
+
+_MARKUP = re.compile(r"[\\`*_\[\]~|!&<>]|^[-+=#]|^\d+(?=[.)])")
+# What a forge takes for a person, an issue, an address or a formula, unless a comment follows.
+_REFERENCE = re.compile(r"[@#$]|:(?=//)|(?i:\bwww)(?=\.)|(?i:\bGH)(?=-\d)")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_NOTHING = "<!-- -->"
+
+
+def render_markdown(report: Report, *, commit_url: str | None = None) -> str:
+    """``report`` as Markdown.
+
+    ``commit_url`` is the address of a commit with ``{}`` for its id; without it commits are not
+    links. Raises :class:`~patchq.errors.InputError` for a template that is not a web address.
+    """
+    links = CommitLinks(commit_url)
+    blocks = [
+        f"### {escape(summary(report))}",
+        *_decisions(report, links),
+        *_looks(report, links),
+        *_table(report.patches),
+        *_evidence(report, links),
+    ]
+    if line := settled(report):
+        blocks.append(escape(line))
+    return "\n\n".join(blocks) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""``text`` as plain words: no character of it is markup, or calls somebody.
+
+    >>> escape("*bold* <img> @you")
+    '\\*bold\\* &lt;img&gt; @<!-- -->you'
+    """
+    plain = _MARKUP.sub(_escaped, printable(text))
+    return _REFERENCE.sub(lambda match: match[0] + _NOTHING, plain)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    found = match[0]
+    if found.isdigit():
+        return f"{found}{_NOTHING}"
+    return _ENTITIES.get(found, f"\\{found}")
+
+
+def code(text: str) -> str:
+    """``text`` as a code span, whatever it holds; safe in a table as well."""
+    text = printable(text)
+    if "|" in text or "`" in text:
+        # in a table a bar ends the cell even within code, so HTML has to do it
+        return f"<code>{escape(text)}</code>"
+    return f"`{text}`"
+
+
+def _decisions(report: Report, links: CommitLinks) -> Iterator[str]:
+    remembered = to_decide(report)
+    patches = in_section(report, Section.DECIDE)
+    if remembered or patches:
+        lines = [f"**{Section.DECIDE.value}**", ""]
+        for item in remembered:
+            lines += _remembered(item, links)
+        for patch in patches:
+            look = VERDICTS[patch.verdict]
+            words = f"{look.sign} **{patch.verdict.value}** {code(patch.name)}"
+            lines.append(f"- {words}: {escape(state(patch))}")
+            lines += _explained(patch, links)
+        yield "\n".join(lines)
+
+
+def _remembered(item: Remembered, links: CommitLinks) -> Iterator[str]:
+    look = MEMORIES[item.memory]
+    words = f"{look.sign} **{item.memory.value}** {code(item.name)}"
+    yield f"- {words}: {escape(remembered_words(item))}"
+    if item.now:
+        yield from _explained(item.now, links)
+
+
+def _looks(report: Report, links: CommitLinks) -> Iterator[str]:
+    commits = watched(report.patches)
+    if commits:
+        lines = [f"**{LOOK_AT}**", ""]
+        for watch in commits:
+            lines.append(f"- {_commit(watch.commit, links) if watch.commit else 'no commit'}")
+            lines += [f"  - {code(name)}: {escape(text)}" for name, text in watch.patches]
+        yield "\n".join(lines)
+
+
+def _table(patches: Sequence[PatchReport]) -> Iterator[str]:
+    if patches:
+        rows = [
+            f"| {VERDICTS[patch.verdict].sign} | {code(patch.name)} | {patch.verdict.value} "
+            f"| {patch.action.value} | {escape(state(patch))} |"
+            for patch in patches
+        ]
+        yield "\n".join(["| | patch | verdict | action | hunks |", "|---|---|---|---|---|", *rows])
+
+
+def _evidence(report: Report, links: CommitLinks) -> Iterator[str]:
+    """What explains the patches that need no decision, folded away."""
+    patches = [
+        patch
+        for part in (Section.DROPPED, Section.CARRIED)
+        for patch in in_section(report, part)
+        if causes(patch)
+    ]
+    if patches:
+        lines = ["<details>", f"<summary>Evidence for {len(patches)} more</summary>", ""]
+        for patch in patches:
+            look = VERDICTS[patch.verdict]
+            lines.append(f"- {look.sign} {patch.verdict.value} {code(patch.name)}")
+            lines += _explained(patch, links)
+        yield "\n".join([*lines, "", "</details>"])
+
+
+def _explained(patch: PatchReport, links: CommitLinks) -> Iterator[str]:
+    for cause in causes(patch):
+        words = list(_words(cause, patch))
+        if cause.commit:
+            yield f"  - {_commit(cause.commit, links)}"
+            yield from (f"    - {line}" for line in words)
+        else:
+            yield from (f"  - {line}" for line in words)
+
+
+def _words(cause: Cause, patch: PatchReport) -> Iterator[str]:
+    yield from map(escape, cause.words)
+    yield from (escape(move_words(move, (patch,))) for move in cause.moves)
+
+
+def _commit(commit: Commit, links: CommitLinks) -> str:
+    address = links.to(commit.oid)
+    oid = f"[`{commit.short}`](<{address}>)" if address else f"`{commit.short}`"
+    number = f"(#{commit.pr})" if commit.pr else ""
+    facts = " ".join(word for word in (number, commit.date, commit.first_tag) if word)
+    return " ".join(part for part in (oid, escape(facts), escape(commit.subject)) if part)

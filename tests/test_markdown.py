@@ -1,0 +1,156 @@
+"""The Markdown of a report: what it shows, and that nothing from upstream acts in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+
+from patchq.errors import InputError
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkOutcome,
+    HunkState,
+    Memory,
+    PatchReport,
+    PathChange,
+    Remembered,
+    Report,
+    Verdict,
+)
+from patchq.report.markdown import escape, render_markdown
+
+COMMIT = "81c7a54ec" + "0" * 31
+FILE = "kernel/CMakeLists.txt"
+ADDRESS = "https://example.org/commit/{}"
+EVIL = (
+    "</details></script><img src=x onerror=alert(1)> @root #1 GH-2 https://evil.example "
+    "www.evil.example [a](javascript:x) ![i](//e) `c` | *b* __u__ ~~s~~ $x$ &lt; \\"
+)
+
+
+def patch(
+    name: str = "bad.patch",
+    verdict: Verdict = Verdict.CONFLICT,
+    subject: str = "Build (#7)",
+) -> PatchReport:
+    evidence = Evidence(
+        EvidenceKind.CONFLICTING_CHANGE,
+        f"changed the lines of {FILE} hunk 1",
+        COMMIT,
+        7,
+        subject,
+        "2026-08-05T01:36:46-07:00",
+        "v2",
+        (FILE,),
+    )
+    hunk = HunkOutcome(FILE, 1, HunkState.CONFLICTING)
+    return PatchReport(name, verdict, (PathChange(FILE, FILE),), (hunk,), (evidence,))
+
+
+def report(*patches: PatchReport, remembered: tuple[Remembered, ...] = ()) -> Report:
+    return Report("v1", "v2", "a" * 40, "b" * 40, (), patches, remembered)
+
+
+def fine(name: str) -> PatchReport:
+    return PatchReport(name, Verdict.CLEAN, hunks=(HunkOutcome(FILE, 1, HunkState.CARRIED, 0),))
+
+
+class _Page(HTMLParser):
+    """The elements, links and text outside code of rendered Markdown."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.pieces: list[str] = []
+        self._code = 0
+        html = MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(text)
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for key, value in attrs if key in ("href", "src")]
+        self._code += tag == "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag == "code"
+
+    def handle_data(self, data: str) -> None:
+        if not self._code:
+            self.pieces.append(data)
+
+
+def test_decisions_come_before_the_table_and_the_rest_is_folded() -> None:
+    gone = replace(patch("gone.patch", Verdict.UNREACHABLE), hunks=())
+    text = render_markdown(report(fine("fine.patch"), gone, patch()))
+    order = [
+        "### v1 → v2 · 3 patches",
+        "**Needs a decision**",
+        "✖ **conflict** `bad.patch`",
+        "| ✔ | `fine.patch` | clean | carry |",
+        "<details>",
+        "∅ unreachable `gone.patch`",
+        "</details>",
+    ]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "fine.patch" not in text[text.index("<details>") :]
+
+
+def test_remembered_and_watched_come_first() -> None:
+    back = Remembered("back.patch", Verdict.UPSTREAMED, "v0", Memory.RESURFACED, fine("back.patch"))
+    held = Remembered("held.patch", Verdict.CONFLICT, "v1", Memory.HELD)
+    done = Remembered("done.patch", Verdict.EXPIRED, "v0", Memory.SETTLED)
+    watch = Evidence(EvidenceKind.WATCH, "mentions GB10", COMMIT, 9, "Touch it", first_tag="v2")
+    watching = replace(fine("w.patch"), evidence=(watch,))
+    text = render_markdown(report(watching, patch(), remembered=(done, held, back)))
+    order = ["back.patch", "held.patch", "bad.patch", "**To look at**", "mentions GB10", "| |"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "done.patch" not in text
+    assert text.endswith("1 retired patch settled\n")
+
+
+def test_commits_are_links_only_by_a_template() -> None:
+    assert _Page(render_markdown(report(patch()))).links == []
+    page = _Page(render_markdown(report(patch()), commit_url=ADDRESS))
+    assert page.links == [ADDRESS.format(COMMIT)]
+
+
+@pytest.mark.parametrize(
+    "template", ["javascript:{}", "https://example.org/", "{}", "https://{}{}"]
+)
+def test_a_template_has_to_be_a_web_address(template: str) -> None:
+    with pytest.raises(InputError):
+        render_markdown(report(), commit_url=template)
+
+
+def test_nothing_from_upstream_acts() -> None:
+    evil = replace(patch(EVIL, subject=EVIL), notes=(EVIL,), paths=(PathChange(EVIL, FILE),))
+    calm = _Page(render_markdown(report(replace(patch(), paths=(PathChange("p", FILE),)))))
+    page = _Page(render_markdown(report(evil)))
+    assert page.links == []
+    assert set(page.tags) == set(calm.tags)
+    assert page.tags.count("tr") == 2
+    assert page.tags.count("td") == 5
+
+
+def test_nobody_is_called_and_no_issue_is_touched() -> None:
+    # a forge looks for these in the text between elements and comments
+    pieces = " ".join(_Page(escape(EVIL)).pieces).split()
+    text = render_markdown(report(patch(subject=EVIL)))
+    for whole in ("@root", "#1", "GH-2", "https://evil.example", "www.evil.example", "$x$"):
+        assert whole not in pieces
+        assert whole not in text
+
+
+@pytest.mark.parametrize("text", ["- a", "1. a", "# a", "> a", "=", "+ a", EVIL, "a\nb", "\x1b[2J"])
+def test_escaped_text_reads_as_it_was(text: str) -> None:
+    page = _Page(escape(text))
+    assert set(page.tags) <= {"p"}
+    expected = text.replace("\n", "\\n").replace("\x1b", "\\x1b")
+    assert "".join(page.pieces).strip() == expected
