@@ -112,13 +112,20 @@ class CaseMaker:
             targets = {c.oid for c in earlier if quoted and _is_called(c.subject, quoted)}
             named = set(re.findall(r"#(\d+)", _NUMBERS.sub("", commit.subject)))
             named_too = {c.oid for c in earlier if named & _numbers(c.subject)}
-            again = any(quoted and _lands_again(c.subject, quoted) for c in later)
+            again = any(quoted and _lands_again(c.subject, quoted) for c in later) or any(
+                _AGAIN.search(c.subject) for c in self._on_same_files(commit)
+            )
             if again or not targets:
                 unsure |= {commit.oid, *targets}
             else:
                 reverted |= targets
             unsure |= named_too - targets
         return reverted, unsure
+
+    def _on_same_files(self, revert: CommitInfo) -> tuple[CommitInfo, ...]:
+        """The commits after ``revert`` that touch its files."""
+        paths = self._history.changed(f"{revert.oid}^", revert.oid)
+        return self._history.touching(revert.oid, self._hop.new.commit, paths)
 
     @cached_property
     def _landed(self) -> list[CommitInfo]:
@@ -237,10 +244,8 @@ class CaseMaker:
         return self._objects.read(commit).split(b"\n", 1)[0].removeprefix(b"tree ").decode()
 
     def _changes(self, cut: _Cut) -> dict[str, Entry | None]:
-        diff = self._hop.store.git.text(
-            "diff-tree", "-r", "-z", "--no-renames", "--name-only", self._hop.old.tree, cut.tree
-        )
-        return self._objects.files(cut.tree, [path for path in diff.split("\0") if path])
+        paths = self._history.changed(self._hop.old.tree, cut.tree)
+        return self._objects.files(cut.tree, paths)
 
     def _case(
         self, group: Group, made_of: Sequence[_Cut], tree: str, landed: Sequence[_Cut]

@@ -1211,7 +1211,8 @@ def test_counts_sum_up_whatever_the_verdict(upstream: Miniature) -> None:
         "partial": upstream.patch("v1", pool(fix("admit"), fix("drain"))),
         "gone": upstream.patch("v1", {QUEUE_PATH: edited(QUEUE, fix("pull"), fix("peek"))}),
     }
-    upstream.commit("Admit less (#2)", {**pool(fix("admit")), QUEUE_PATH: None})
+    edits = {**pool(fix("admit")), QUEUE_PATH: None, "main.py": "import pool\n"}
+    upstream.commit("Admit less (#2)", edits)
     upstream.tag("v2")
     found = reports(rebased(upstream, patches))
     assert [(name, dict(report.count())) for name, report in found.items()] == [
@@ -1219,3 +1220,56 @@ def test_counts_sum_up_whatever_the_verdict(upstream: Miniature) -> None:
         ("partial", {HunkState.UPSTREAM: 1, HunkState.CARRIED: 1}),
         ("gone", {HunkState.GONE: 2}),
     ]
+
+
+# A file that nothing refers to
+
+
+HEADER = "inline int tile_bytes(int rows) {\n    return rows * 128;\n}\n"
+
+
+def kernel(*includes: str) -> str:
+    return "".join(f'#include "{name}"\n' for name in includes) + "int main_kernel() { return 0; }\n"
+
+
+def tile_patch(upstream: Miniature) -> bytes:
+    upstream.commit("A kernel", {"csrc/tile.cuh": HEADER, "csrc/main.cu": kernel("tile.cuh")})
+    upstream.tag("v1")
+    return upstream.patch("v1", {"csrc/tile.cuh": HEADER.replace("128", "101")})
+
+
+def test_a_header_that_nothing_includes_any_more(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    patch = tile_patch(upstream)
+    cut = upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
+    upstream.commit("Speak of it (#6)", {"csrc/main.cu": kernel() + "// done\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UNREACHABLE
+    (lost,) = shown(report, EvidenceKind.UNREFERENCED)
+    assert (lost.commit, lost.pr) == (cut, 5)
+    assert lost.paths == ("csrc/tile.cuh", "csrc/main.cu")
+
+
+def test_a_header_that_a_string_still_names(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    patch = tile_patch(upstream)
+    upstream.commit(
+        "Build it when needed (#5)",
+        {"csrc/main.cu": kernel(), "jit.py": 'SOURCES = ["csrc/tile.cuh"]\n'},
+    )
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.CLEAN
+
+
+def test_a_module_that_nothing_names_needs_a_person(miniature: MakeMiniature) -> None:
+    """It may be found by a pattern: it is never retired for that."""
+    upstream = miniature()
+    upstream.commit("A", {"app/legacy.py": "LIMIT = 1\n", "app/main.py": "import legacy\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"app/legacy.py": "LIMIT = 2\n"})
+    upstream.commit("Scan the directory (#5)", {"app/main.py": "scan('app')\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert shown(report, EvidenceKind.UNREFERENCED)

@@ -17,8 +17,10 @@ from patchq.model.verdict import (
     EvidenceKind,
     HunkOutcome,
     HunkState,
+    Memory,
     PatchReport,
     PathChange,
+    Remembered,
     Report,
     Verdict,
 )
@@ -112,6 +114,7 @@ def test_the_schema_says_what_the_code_says(schema: dict[str, Any]) -> None:
     assert schema["properties"]["schema"]["const"] == SCHEMA
     assert definitions["verdict"]["enum"] == [verdict.value for verdict in Verdict]
     assert definitions["action"]["enum"] == [action.value for action in Action]
+    assert definitions["memory"]["enum"] == [memory.value for memory in Memory]
     assert definitions["outcome"]["enum"] == [state.value for state in HunkState]
     kinds = definitions["evidence"]["properties"]["kind"]["enum"]
     assert kinds == [kind.value for kind in EvidenceKind]
@@ -192,6 +195,28 @@ def test_the_shape_of_a_patch() -> None:
     }
 
 
+def remembered(name: str, memory: Memory, now: PatchReport | None = None) -> Remembered:
+    return Remembered(name, Verdict.UPSTREAMED, "v0", memory, now)
+
+
+def test_the_shape_of_a_remembered_patch(schema: dict[str, Any]) -> None:
+    back = remembered("back.patch", Memory.RESURFACED, in_conflict("back.patch"))
+    lost = remembered("lost.patch", Memory.UNKNOWN)
+    document = json.loads(render_json(replace(make_report(), remembered=(back, lost))))
+    Draft202012Validator(schema).validate(document)
+    first, second = document["remembered"]
+    (evidence,) = first.pop("evidence")
+    assert first == {
+        "name": "back.patch",
+        "retired_as": "upstreamed",
+        "since": "v0",
+        "memory": "resurfaced",
+        "now": "conflict",
+    }
+    assert evidence["commit"] == CHANGE
+    assert (second["now"], second["evidence"]) == (None, [])
+
+
 def test_json_is_ascii_whatever_a_path_holds() -> None:
     name = b"caf\xe9 \xe2\x86\x92.c".decode("utf-8", "surrogateescape")
     text = render_json(make_report(replace(carried(), paths=(PathChange(name, None),))))
@@ -232,6 +257,50 @@ def test_decisions_come_first_then_what_leaves_then_the_rest() -> None:
         "",
         "Carried",
         "✔ clean  fine.patch  2/2 hunks, offset -3…+12",
+    ]
+
+
+def test_what_resurfaced_comes_before_what_is_held_and_settled_takes_a_line() -> None:
+    undone = Evidence(EvidenceKind.UNDONE, "taken out again", CHANGE, 8, "Revert it (#8)")
+    now = replace(carried("back.patch"), evidence=(undone,))
+    items = (
+        remembered("one.patch", Memory.SETTLED),
+        remembered("held.patch", Memory.HELD),
+        remembered("two.patch", Memory.SETTLED),
+        remembered("back.patch", Memory.RESURFACED, now),
+        remembered("lost.patch", Memory.UNKNOWN),
+    )
+    report = replace(make_report(carried("fine.patch")), remembered=items)
+    assert table(report).splitlines()[1:] == [
+        "",
+        "Needs a decision",
+        "↺ resurfaced  back.patch",
+        "    retired as upstreamed on v0, now clean",
+        "    81c7a54ec (#8)  Revert it",
+        "      taken out again",
+        "‖ held  held.patch",
+        "    retired as upstreamed on v0",
+        "",
+        "Carried",
+        "✔ clean  fine.patch  1/1 hunks",
+        "",
+        "2 retired patches settled · 1 retired patch cannot be judged on v2",
+    ]
+
+
+def test_watched_commits_are_to_look_at_and_decide_nothing() -> None:
+    watch = Evidence(EvidenceKind.WATCH, "mentions GB10", CHANGE, 8, "Touch it (#8)", None, "v2")
+    patches = [replace(carried(name), evidence=(watch,)) for name in ("a.patch", "b.patch")]
+    assert table(make_report(*patches)).splitlines()[1:] == [
+        "",
+        "To look at",
+        "81c7a54ec (#8) v2  Touch it",
+        "    a.patch: mentions GB10",
+        "    b.patch: mentions GB10",
+        "",
+        "Carried",
+        "✔ clean  a.patch  1/1 hunks",
+        "✔ clean  b.patch  1/1 hunks",
     ]
 
 

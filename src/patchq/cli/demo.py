@@ -24,16 +24,18 @@ def demo(
       patchq demo
       patchq demo /tmp/lattice
     """
+    import os
     import tempfile
 
     from patchq.cli.main import run
     from patchq.demo.story import set_up, steps
-    from patchq.errors import InputError
+    from patchq.errors import InputError, PatchqError
 
     home = Path(tempfile.mkdtemp(prefix="patchq-demo-")) if directory is None else directory
     if directory is not None and directory.exists() and any(directory.iterdir()):
         raise InputError(f"{directory} is not empty", hint="Name a new directory.")
     home = home.absolute()
+    os.environ.pop("PATCHQ_UPSTREAM", None)  # the demo has an upstream of its own
     home.mkdir(parents=True, exist_ok=True)
     workspace = set_up(home)
     for step in steps(home):
@@ -41,7 +43,9 @@ def demo(
         shown = shlex.join(["patchq", *step.command]).replace(f"{home}/", "")
         typer.secho(f"$ {shown}", bold=True)
         start = [] if step.command[0] == "init" else ["-C", str(workspace)]
-        run([*start, *step.command])
+        code = run([*start, *step.command])
+        if code != step.exit_code:
+            raise PatchqError(f"the demo expected exit code {step.exit_code} here, not {code}")
     typer.echo(
         f"\nThe workspace is {workspace}. Try there:\n"
         "  patchq show draft-clamp.patch v1.1\n"

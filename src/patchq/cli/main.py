@@ -139,10 +139,13 @@ from patchq.cli import (  # noqa: E402
     report,
     revive,
     show,
+    status,
+    undo,
 )
 
 for module in (
     init,
+    status,
     lock,
     fetch,
     import_upstream,
@@ -152,7 +155,9 @@ for module in (
     lint,
     rebase,
     report,
+    why,
     revive,
+    undo,
     export,
     demo,
 ):

@@ -3,29 +3,105 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from patchq.model.verdict import Report
+from patchq.errors import InputError
+from patchq.model.verdict import Matrix, Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def report(report: Report, *, as_json: bool, to: Path | None = None) -> None:
-    """Write a report as JSON or as a table, to a file or to stdout."""
-    if as_json:
+class Format(Enum):
+    """How a report is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+def report(
+    report: Report, form: Format, *, to: Path | None = None, commit_url: str | None = None
+) -> None:
+    """Write a report to a file or to stdout; ``commit_url`` links commits where that serves."""
+    if form is Format.TABLE:
+        from patchq.report.table import render_table
+
+        _table(lambda console: render_table(report, console), to)
+    elif form is Format.JSON:
         from patchq.report.jsonreport import render_json
 
         text(render_json(report), to)
+    elif form is Format.MARKDOWN:
+        from patchq.report.markdown import render_markdown
+
+        text(render_markdown(report, commit_url=commit_url), to)
+    else:
+        from patchq.report.html import render_html
+
+        text(render_html(report, commit_url=commit_url), to)
+
+
+def matrix(
+    matrix: Matrix,
+    form: Format,
+    *,
+    title: str,
+    to: Path | None = None,
+    commit_url: str | None = None,
+) -> None:
+    """Write the lifecycle matrix to a file or to stdout."""
+    if form is Format.TABLE:
+        from patchq.report.matrixtable import render_matrix
+
+        _table(lambda console: render_matrix(matrix, console), to)
+    elif form is Format.JSON:
+        from patchq.report.jsonreport import render_matrix_json
+
+        text(render_matrix_json(matrix), to)
+    elif form is Format.HTML:
+        from patchq.report.html import render_matrix_html
+
+        text(render_matrix_html(matrix, title=title, commit_url=commit_url), to)
+    else:
+        raise InputError("the matrix has no Markdown form", hint="Use --format html or json.")
+
+
+def commit_link(upstream: str) -> str | None:
+    """Where a forge shows a commit of ``upstream``, None where it is not a web address."""
+    if not upstream.startswith(("https://", "http://")):
+        return None
+    return f"{upstream.removesuffix('/').removesuffix('.git')}/commit/{{}}"
+
+
+def _table(render: Callable[[Console], None], to: Path | None) -> None:
+    if to is None:
+        render(terminal())
         return
     from rich.console import Console
 
-    from patchq.report.table import render_table
-
-    if to is None:
-        render_table(report, Console(file=sys.stdout, highlight=False, soft_wrap=False))
-        return
     with to.open("w", encoding="utf-8") as stream:
-        render_table(report, Console(file=stream, highlight=False, width=100))
+        render(Console(file=stream, highlight=False, width=100))
+
+
+def stop(report: Report, stopped: str, *, solvable: bool) -> None:
+    """Write to stdout why a rebase stopped, and how to go on."""
+    from patchq.report.stopped import render_stop
+
+    render_stop(report, stopped, solvable=solvable, console=terminal())
+
+
+def terminal() -> Console:
+    """Stdout, as renderers take it."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
 
 
 def text(content: str, to: Path | None = None) -> None:

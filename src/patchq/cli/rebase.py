@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.session import session
+from patchq.cli.output import Format
+from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from patchq.engine.conflict import Taken
+    from patchq.engine.rebase import Rebased
 
 
 def rebase(
     context: typer.Context,
-    onto: Annotated[str, typer.Option("--onto", metavar="TAG", help="The base to rebase onto.")],
+    onto: Annotated[
+        str | None, typer.Option("--onto", metavar="TAG", help="The base to rebase onto.")
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(
@@ -23,53 +30,175 @@ def rebase(
         bool,
         typer.Option(
             "--keep-going",
-            help="Write the new series although patches need review; hold those in retired.yaml.",
+            help="Do not stop: write the new series, and hold what needs review in retired.yaml.",
         ),
     ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the series that is there already.")
+    ] = False,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Go on with what stands in .patchq/worktree.")
+    ] = False,
+    skip: Annotated[
+        bool, typer.Option("--skip", help="Leave out the patch it stopped at, and go on.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="WHY", help="Why --skip leaves it out.")
+    ] = None,
+    accept_drift: Annotated[
+        str | None,
+        typer.Option("--accept-drift", metavar="WHY", help="Carry a drifted patch, and go on."),
+    ] = None,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Forget the rebase that is under way.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Rebase a series onto another base, without a checkout.
 
     Each patch is merged three-way with its old base; the report says what became of it, and why.
-    The new series is written as one directory, or not at all.
+    It stops at the first patch that needs a person, with the conflict laid out in .patchq/worktree.
+    The new series is written as one directory at the end, or not at all.
 
     \b
     Examples:
       patchq rebase --onto v0.5.17
       patchq rebase --onto v0.5.17 --dry-run --json
       patchq rebase --from v0.5.18 --onto v0.5.16
+      patchq rebase --continue
+      patchq rebase --skip --reason "no such hardware left"
       patchq rebase --onto v0.5.18 --keep-going
     """
-    from patchq.cli import output
-    from patchq.engine.rebase import judge_series, new_directory, refuse_existing
-    from patchq.engine.transaction import Transaction
-
     run = session(context)
-    if not (dry_run or replace):
-        refuse_existing(run.workspace, onto)
+    steps = [go_on, skip, accept_drift is not None, abort]
+    if sum(steps) + (onto is not None) != 1:
+        raise typer.BadParameter(
+            "give one of --onto, --continue, --skip, --accept-drift and --abort"
+        )
+    if reason is not None and not skip:
+        raise typer.BadParameter("--reason belongs to --skip")
+    if any(steps) and (source or dry_run or keep_going or replace):
+        raise typer.BadParameter("--from, --dry-run, --keep-going and --replace belong to --onto")
+    if abort:
+        return _abort(run)
+    if skip:
+        return _skip(run, reason, json)
+    if accept_drift is not None:
+        return _accept_drift(run, accept_drift, json)
+    if go_on:
+        return _continue(run, json)
+    assert onto is not None
+    return _start(run, onto, source, dry_run, keep_going, replace, json)
+
+
+def _start(
+    run: Session,
+    onto: str,
+    source: str | None,
+    dry_run: bool,
+    keep_going: bool,
+    replace: bool,
+    json: bool,
+) -> int:
+    from patchq.cli import output
+    from patchq.engine.conflict import begin, write
+    from patchq.engine.operation import refuse_meanwhile
+    from patchq.engine.rebase import judge_series, refuse_existing
+
+    if not dry_run:
+        refuse_meanwhile(run.workspace)
+        if not replace:
+            refuse_existing(run.workspace, onto)
     with run.progress(f"rebasing onto {onto}") as progress:
         rebased = judge_series(
             run.project, source or run.project.series_before(onto), onto, progress
         )
-    output.report(rebased.report, as_json=json)
-    pending = rebased.report.needs_review
+    pending = 1 if rebased.report.needs_review else 0
     if dry_run:
-        return 1 if pending else 0
-    if pending and not keep_going:
-        run.notice(
-            f"nothing was written: {len(pending)} of {len(rebased.report.patches)} patches need "
-            "review (--keep-going writes the rest and holds them)"
-        )
-        return 1
-    with run.writing() as workspace:
-        transaction = Transaction(workspace, f"rebase --onto {onto}")
-        transaction.write_directory(workspace.series_path(onto), new_directory(rebased))
-        transaction.commit()
-    run.notice(f"wrote series/{onto} ({len(rebased.carried)} patches)")
-    return 1 if pending else 0
+        output.report(rebased.report, Format.JSON if json else Format.TABLE)
+        return pending
+    with run.writing():
+        if rebased.stop and not keep_going:
+            begin(run.project, rebased, replacing=replace)
+        else:
+            write(run.project, rebased, f"rebase --onto {onto}", ())
+    return _show(run, rebased, json, stopped=not keep_going)
+
+
+def _continue(run: Session, json: bool) -> int:
+    from patchq.engine.conflict import go_on
+
+    with run.going_on(), run.progress("rebasing") as progress:
+        taken, rebased = go_on(run.project, progress)
+    if taken is not None and not json:
+        _show_taken(taken)
+    return _show(run, rebased, json)
+
+
+def _skip(run: Session, reason: str | None, json: bool) -> int:
+    from patchq.engine.conflict import resume, skip
+
+    stopped = resume(run.project).stopped
+    why = (reason if reason is not None else _ask(stopped)).strip()
+    if not why:
+        raise typer.BadParameter("--skip needs a reason: --reason WHY")
+    with run.going_on(), run.progress("rebasing") as progress:
+        rebased = skip(run.project, why, progress)
+    return _show(run, rebased, json)
+
+
+def _ask(stopped: str | None) -> str:
+    import sys
+
+    if not sys.stdin.isatty():
+        return ""
+    return str(typer.prompt(f"Why is {stopped} left out", err=True))
+
+
+def _accept_drift(run: Session, reason: str, json: bool) -> int:
+    from patchq.engine.conflict import accept_drift
+
+    if not reason.strip():
+        raise typer.BadParameter("--accept-drift needs a reason")
+    with run.going_on(), run.progress("rebasing") as progress:
+        rebased = accept_drift(run.project, reason.strip(), progress)
+    return _show(run, rebased, json)
+
+
+def _abort(run: Session) -> int:
+    from patchq.engine.conflict import abort
+
+    with run.going_on():
+        written = abort(run.workspace)
+    if written:
+        run.notice("the new series had been written already; `patchq undo` takes it back")
+    else:
+        run.notice("the rebase is forgotten; series/ and upstream.lock are as they were")
+    return 0
+
+
+def _show_taken(taken: Taken) -> None:
+    typer.secho(f"{taken.patch}, old against new:", bold=True)
+    typer.echo(taken.comparison.decode(errors="replace"))
+    for name in taken.resolutions:
+        typer.echo(f"to be remembered in {name}")
+    typer.echo()
+
+
+def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -> int:
+    """What came of it: the report, or at a stop what it waits for."""
+    from patchq.cli import output
+
+    stop = rebased.stop if stopped else None
+    if json or not stop:
+        output.report(rebased.report, Format.JSON if json else Format.TABLE)
+    else:
+        output.stop(rebased.report, stop.report.name, solvable=stop.collision is not None)
+    if stop:
+        run.notice(f"nothing was written yet: {stop.report.name} needs you")
+    else:
+        run.notice(f"wrote series/{rebased.onto.name} ({len(rebased.carried)} patches)")
+    return 1 if rebased.report.needs_review else 0
 
 
 def register(app: typer.Typer) -> None:

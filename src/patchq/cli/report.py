@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from patchq.cli.session import session
+from patchq.cli.output import Format
+from patchq.cli.session import Session, session
 from patchq.errors import InputError
-from patchq.model.verdict import Verdict
-
-
-class Format(Enum):
-    """How a report is written."""
-
-    TABLE = "table"
-    JSON = "json"
+from patchq.model.verdict import Report, Verdict
 
 
 def report(
@@ -29,6 +22,13 @@ def report(
         str | None,
         typer.Option("--onto", metavar="TAG", help="Judge on this base; default: the next one."),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="REF", help="Forecast: judge on an upstream commit or branch."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every patch against every locked base.")
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TABLE,
     to: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")
@@ -42,23 +42,49 @@ def report(
 ) -> int:
     """Report what becomes of each patch on another base, with evidence. Writes no series.
 
+    Exits 1 where a retired patch is needed again, or --fail-on says so.
+
     \b
     Examples:
       patchq report v0.5.16 --onto v0.5.17
-      patchq report --format json -o report.json
-      patchq report v0.5.17 --onto v0.5.18 --fail-on conflict,drifted
+      patchq report --against main --fail-on conflict,drifted
+      patchq report --format markdown -o comment.md
+      patchq report --all --format html -o lifecycle.html
     """
     from patchq.cli import output
-    from patchq.engine.rebase import judge_series
 
     run = session(context)
     failing = _verdicts(fail_on)
-    series = tag or run.newest_series
+    link = output.commit_link(run.lock.upstream)
+    if sum(bool(choice) for choice in (onto, against, every)) > 1:
+        raise InputError("--onto, --against and --all are three different questions; ask one")
+    if every:
+        from patchq.engine.matrix import lifecycle
+
+        if tag is not None:
+            raise InputError("--all reports on every series; leave out the tag")
+        with run.progress("judging every series") as progress:
+            matrix = lifecycle(run.project, progress)
+        title = f"Patches on {Path(run.lock.upstream).name.removesuffix('.git')}"
+        output.matrix(matrix, form, title=title, to=to, commit_url=link)
+        reports = [column.report for column in matrix.columns if column.report]
+    else:
+        reports = [_judged(run, tag or run.newest_series, onto, against)]
+        output.report(reports[0], form, to=to, commit_url=link)
+    found = any(report.with_verdict(*failing) or report.resurfaced for report in reports)
+    return 1 if found else 0
+
+
+def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Report:
+    from patchq.engine.forecast import forecast
+    from patchq.engine.rebase import judge_series
+
+    if against is not None:
+        with run.progress(f"judging {series} on {against}") as progress:
+            return forecast(run.project, series, against, progress).report
     target = onto or run.project.base_after(series)
     with run.progress(f"judging {series} on {target}") as progress:
-        judged = judge_series(run.project, series, target, progress)
-    output.report(judged.report, as_json=form is Format.JSON, to=to)
-    return 1 if judged.report.with_verdict(*failing) else 0
+        return judge_series(run.project, series, target, progress).report
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from patchq.errors import InputError
+from patchq.errors import InputError, PatchqError
 from patchq.model.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -57,10 +57,22 @@ class Session:
         """The workspace's store, with the objects of the lender that counts."""
         from patchq.engine.upstream import open_upstream
 
-        opened = open_upstream(self.workspace, self.upstream or self.lock.upstream)
+        location = self.upstream or self._recorded_lender or self.lock.upstream
+        opened = open_upstream(self.workspace, location)
         for limit in opened.limits:
             self.notice(limit)
         return opened.store
+
+    @property
+    def _recorded_lender(self) -> str | None:
+        """The lender that an unfinished rebase began with."""
+        from patchq.engine.operation import load
+
+        try:
+            operation = load(self.workspace)
+        except PatchqError:  # who goes on with the rebase is told
+            return None
+        return operation.lender if operation else None
 
     @cached_property
     def project(self) -> Project:
@@ -82,7 +94,19 @@ class Session:
 
     @contextmanager
     def writing(self) -> Iterator[Workspace]:
-        """The workspace, ours alone while it is written to."""
+        """The workspace, ours alone while it is written to.
+
+        Raises :class:`PatchqError` with the way out while a rebase is unfinished.
+        """
+        from patchq.engine.operation import refuse_meanwhile
+
+        with self.going_on() as workspace:
+            refuse_meanwhile(workspace)
+            yield workspace
+
+    @contextmanager
+    def going_on(self) -> Iterator[Workspace]:
+        """The workspace, ours alone, to go on with an unfinished rebase or to end it."""
         from patchq.engine.locking import exclusive
 
         with exclusive(self.workspace):

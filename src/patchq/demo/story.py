@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.demo import series, upstream
 from patchq.errors import Where
 from patchq.model.series import Series, read_series
-
-Run = Callable[[Sequence[str]], int]
-"""Runs one patchq command and returns its exit code."""
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -23,6 +17,7 @@ class Step:
 
     words: str
     command: tuple[str, ...]
+    exit_code: int = 0
 
 
 def set_up(directory: Path) -> Path:
@@ -62,6 +57,7 @@ def steps(directory: Path) -> list[Step]:
         Step(
             f"{third} reshaped the build: this needs a person, and says which lines and whose.",
             ("rebase", "--onto", third),
+            exit_code=1,
         ),
         Step(
             f"Ship {second}: the same bytes on every machine.",

@@ -156,5 +156,3 @@ class PatchWords:
     author: str
     date: str
     pull_requests: tuple[int, ...] = ()
-
-

@@ -14,9 +14,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, timezone
 from email import message_from_bytes
-from email.utils import parsedate_tz
 from enum import Enum
 from itertools import pairwise
 from pathlib import PurePath
@@ -24,9 +22,10 @@ from pathlib import PurePath
 from patchq.engine.stack import Stack, below
 from patchq.engine.transaction import Transaction
 from patchq.engine.units import locate, split_lines
+from patchq.engine.wording import ADDRESS, author_of, raw_date, slug
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
-from patchq.git.identity import UNKNOWN_AUTHOR, identity
+from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
 from patchq.git.store import Store
@@ -45,7 +44,6 @@ _MIME_ENCODED = re.compile(
 )
 _NUMBER = re.compile(r"\d+-(?=.)")
 _EXTENSIONS = (".patch", ".diff", ".txt", ".mbox", ".eml")
-_ADDRESS = re.compile(r'\s*"?(?P<name>[^<>"]*?)"?\s*<\s*(?P<mail>[^<>\s]+)\s*>')
 _PULL_IN_NAME = re.compile(r"(?<![A-Za-z])pr[-_ ]?(\d+)", re.I)
 _PULL_IN_PROSE = re.compile(
     r"(?:\bpull/|\bpr[ #-]*|(?<![\w&/])#(?=\d{3}))(\d+)(?![\w-]|\.\w)", re.I
@@ -142,7 +140,7 @@ def read_given(
         decoded = _without_encoding(mail)
         patch = Patch("", decoded)
         if patch.diff:
-            title = _slug(patch.header.subject) or f"{PurePath(file).stem}-{number}"
+            title = slug(patch.header.subject) or f"{PurePath(file).stem}-{number}"
             patches.append(Given(place, patch_name(title), decoded, decoded != mail))
         else:
             notices.append(Notice(Where(place), "no diff in it: passed over"))
@@ -223,7 +221,7 @@ class Importer:
         written_end = end if self._terms.write_end else None
         exact = not (repairs or given.decoded or fit.merged or written_end)
         verbatim = exact and _is_git_mail(fit.reading)
-        date = _raw_date(header.date)
+        date = raw_date(header.date)
         imported = Imported(
             patch=fit.reading if verbatim else self._mail(tree, fit, date, written_end),
             source=given.place,
@@ -386,7 +384,7 @@ class Importer:
             self._objects.tree_of(applied.before),
             self._objects.tree_of(applied.after),
             message=_message(reading, end),
-            author=_author(reading.header.author) or self._terms.author,
+            author=author_of(reading.header.author) or self._terms.author,
             date=date or self._terms.date,
         )
         patch = read_patch(reading.name, raw, where=Where(reading.name))
@@ -453,11 +451,6 @@ def _unix(text: object) -> bytes:
     return text.replace(b"\r\n", b"\n") if every else text
 
 
-def _slug(subject: str) -> str:
-    """A subject as a file name, as ``git format-patch`` makes it."""
-    return re.sub(r"[^A-Za-z0-9._]+", "-", subject).strip("-.")[:52].rstrip("-.")
-
-
 def _place(patch: Patch) -> str:
     return patch.where.file if patch.where else patch.name
 
@@ -469,7 +462,7 @@ def _is_git_mail(patch: Patch) -> bool:
         patch.strip == 1
         and header.form is HeaderForm.MAIL
         and bool(header.subject)
-        and bool(_ADDRESS.match(header.author or ""))
+        and bool(ADDRESS.match(header.author or ""))
         and all(patch.diff.startswith(b"diff --git ", change.start) for change in patch.files)
     )
 
@@ -518,31 +511,6 @@ def _message(patch: Patch, end: str | None) -> str:
     if end is not None:
         body = "".join((body, "\n" if patch.header.trailers else "\n\n" if body else "", end))
     return f"{subject}\n\n{body}\n" if body else f"{subject}\n"
-
-
-def _author(text: str | None) -> str | None:
-    if not text:
-        return None
-    match = _ADDRESS.match(text)
-    if match:
-        return identity(match["name"], match["mail"])
-    return identity("", text) if "@" in text else identity(text, "")
-
-
-def _raw_date(text: str | None) -> str | None:
-    """A mail's, git log's or ISO 8601 date in git's raw form; None where it is none of them."""
-    parsed = parsedate_tz(text or "")
-    try:
-        if parsed is None:
-            moment = datetime.fromisoformat((text or "").strip())
-        else:
-            zone = timezone(timedelta(seconds=parsed[9] or 0))
-            moment = datetime(*parsed[:6], tzinfo=zone)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return f"{int(moment.timestamp())} {moment:%z}"
 
 
 def _lacks_end(header: Header) -> bool:

@@ -23,6 +23,7 @@ from patchq.engine.gone import (
     whole_file,
 )
 from patchq.engine.hop import Hop, Placement, Whereabouts
+from patchq.engine.references import LostReference, References
 from patchq.engine.stack import Stack
 from patchq.engine.trail import State, Trail, Walker
 from patchq.engine.units import Unit, locate, split_lines, split_units
@@ -44,7 +45,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 1
+RULES = 3
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -107,8 +108,10 @@ class _Loss:
 class Judge:
     """Judges the patches of a series on one hop."""
 
-    def __init__(self, hop: Hop, stack: Stack):
+    def __init__(self, hop: Hop, stack: Stack, paths: Iterable[str]):
+        """``paths`` are those of all the patches to be judged: looked up in one go."""
         self._hop = hop
+        self._references = References(hop, paths)
         self._objects = hop.store.objects
         self._merger = hop.store.merger
         self._walker = Walker(hop)
@@ -208,6 +211,9 @@ class Judge:
             )
             evidence = tuple(item for _, item in twice) + self._moves(facts)
             return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
+        lost = self._lost_references(facts)
+        if lost:
+            return self._unreferenced(facts, lost)
         carried = self._carry(facts)
         evidence = self._moves(facts)
         if upstream:
@@ -315,6 +321,29 @@ class Judge:
                     (place, self._hop.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
                 )
         return found
+
+    def _lost_references(self, facts: _Facts) -> list[LostReference]:
+        """The files that the patch edits, where nothing refers to any of them any more."""
+        edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
+        lost = [self._references.lost(path) for path in edited]
+        return [item for item in lost if item is not None] if all(lost) else []
+
+    def _unreferenced(self, facts: _Facts, lost: Sequence[LostReference]) -> Judgement:
+        evidence = tuple(
+            self._hop.evidence(
+                EvidenceKind.UNREFERENCED,
+                f"nothing mentions {item.path} any more; {item.referrer} did last",
+                item.commit,
+                paths=(item.path, item.referrer),
+            )
+            for item in lost
+        )
+        certain = all(item.is_header and item.commit for item in lost)
+        verdict = Verdict.UNREACHABLE if certain else Verdict.CONFLICT
+        state = HunkState.GONE if certain else HunkState.CONFLICTING
+        hunks = _outcomes(facts.case.patch, state)
+        evidence += self._moves(facts)
+        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
 
     # -- the merge is empty, or collides -----------------------------------------------------
 

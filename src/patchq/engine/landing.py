@@ -49,7 +49,11 @@ class Collision:
 
 @dataclass(frozen=True)
 class Landing:
-    """A change on a tree; ``before`` and ``after`` are entries by the target's paths."""
+    """A change on a tree; ``before`` and ``after`` are entries by the target's paths.
+
+    ``conflicted`` are paths of the target, ``uncovered`` those of the change that the target, an
+    archive, does not cover.
+    """
 
     change: Change
     state: Landed
@@ -57,6 +61,7 @@ class Landing:
     before: Entries
     after: Entries
     moves: Mapping[str, str]
+    conflicted: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
 
 
@@ -96,13 +101,17 @@ class Lander:
             before={path: ours.get(path) for path in changed},
             after=changed,
             moves={old: new for old, new in places.items() if old != new},
+            conflicted=merged.conflicted_paths,
             uncovered=uncovered,
         )
 
-    def collisions(self, change: Change, tree: str) -> tuple[Collision, ...]:
-        """The units of ``change`` that do not merge onto ``tree``."""
-        places = {path: self._place(change, path, tree) or path for path in change.after}
+    def collisions(self, landing: Landing, tree: str) -> tuple[Collision, ...]:
+        """The units of a change that do not merge onto ``tree``, where it landed in conflict."""
+        change = landing.change
+        places = {path: landing.moves.get(path, path) for path in change.after}
         units = split_units(change.patch, change.applied, self._objects)
+        conflicted = set(landing.conflicted)
+        units = tuple(u for u in units if any(places[p] in conflicted for p in u.paths)) or units
         tree_of = self._objects.tree_of
         questions = [
             Question(

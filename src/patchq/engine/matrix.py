@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from patchq.engine.project import Project
 from patchq.engine.rebase import Progress, judge_series, quiet
+from patchq.errors import InputError
 from patchq.model.lock import Base
-from patchq.model.verdict import Column, Matrix
+from patchq.model.patch import Patch, read_patch
+from patchq.model.verdict import Column, Matrix, Story
 
 
 def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
@@ -22,6 +25,48 @@ def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
         columns.append(_column(project, base, names))
         progress(number, len(bases), base.name)
     return Matrix(tuple(columns))
+
+
+def story(
+    project: Project, name: str, onto: str | None = None, progress: Progress = quiet
+) -> Story:
+    """One patch's life over the locked bases, or on the base ``onto`` alone.
+
+    Raises :class:`InputError` where no series has or remembers such a patch.
+    """
+    names = project.workspace.series_names()
+    bases = _from_first(project.lock.bases, names)
+    if onto is not None:
+        bases = [project.lock.base(onto)]
+    patch = _newest(project, name, names)
+    columns = []
+    for number, base in enumerate(bases, start=1):
+        columns.append(_column(project, base, names))
+        progress(number, len(bases), base.name)
+    header = patch.header
+    ends = (
+        *(f"PR #{number} is merged" for number in header.upstream_prs),
+        *(predicate.text for predicate in header.retire_when),
+    )
+    return Story(name, header.subject, header.kind, ends, tuple(columns))
+
+
+def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
+    """The patch as the newest series has it, or remembers it."""
+    known: set[str] = set()
+    for tag in reversed(names):
+        directory = project.workspace.load(tag)
+        if name in directory.patches:
+            return directory.patches[name]
+        for record in directory.retired:
+            if record.name == name:
+                return read_patch(name, record.content, strip=record.strip)
+        known |= {*directory.patches, *(record.name for record in directory.retired)}
+    near = difflib.get_close_matches(name, sorted(known))
+    raise InputError(
+        f"no series has a patch {name}",
+        hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
+    )
 
 
 def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:

@@ -63,7 +63,7 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     except PatchqError:
         return None
     stack = Stack(project.store)
-    judge = Judge(hop, stack)
+    judge = Judge(hop, stack, patch.paths)
     uncovered = judge.uncovered(patch)
     if uncovered is not None:
         return uncovered

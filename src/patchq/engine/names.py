@@ -115,7 +115,7 @@ class Names:
                 yield MissingName(name, source.file, line, (source.file,), _defines(name))
         text = self._objects.content(result.tree, result.file) or b""
         for owner, name, line in uses.members:
-            here, there = ours.classes.get(owner), theirs.classes.get(owner)
+            here, there = ours.class_names(owner), theirs.class_names(owner)
             if here and there and name in here.members - there.members and not has_word(name)(text):
                 holds = _has_member(owner, name)
                 label = f"{owner}.{name}"
@@ -128,17 +128,17 @@ class Names:
         for word, line in uses.loose:
             loose.setdefault(word, (source.file, line))
 
-    def _dotted(
-        self, dotted: str, line: int, source: _Side, result: _Side
-    ) -> MissingName | None:
+    def _dotted(self, dotted: str, line: int, source: _Side, result: _Side) -> MissingName | None:
         here = self._locate(dotted, source)
         if here is None:
+            return None
+        there = self._locate(dotted, result)
+        if there == here and self._is_same(source.tree, result.tree, here.file):
             return None
         if here.rest:
             module = self._module(source.tree, here.file)
             if module is None or here.rest[0] not in module.names:
                 return None
-        there = self._locate(dotted, result)
         label = dotted.lstrip(".")
         if there is None or (not there.file and not there.rest):
             return MissingName(label, source.file, line, (here.file,))
@@ -166,11 +166,13 @@ class Names:
         """A parameter that the called function has on the source's side alone."""
         first, *rest = callee.split(".")
         home: str | None = source.file
-        here, there, name = ours.callees.get(callee), theirs.callees.get(callee), callee
+        here, there, name = ours.callee(callee), theirs.callee(callee), callee
         if first in ours.imports:
             dotted = ".".join([ours.imports[first], *rest])
             located, target = self._locate(dotted, source), self._locate(dotted, result)
             if located is None or target is None or len(located.rest) != 1:
+                return
+            if located == target and self._is_same(source.tree, result.tree, located.file):
                 return
             home, name = located.file, located.rest[0]
             here = self._callee(source.tree, located)
@@ -181,9 +183,12 @@ class Names:
             label = f"{name}({keyword}=)"
             yield MissingName(label, source.file, line, (home,), _takes(name, keyword))
 
+    def _is_same(self, one: str, other: str, path: str) -> bool:
+        return self._objects.file(one, path) == self._objects.file(other, path)
+
     def _callee(self, tree: str, located: _Located) -> Callee | None:
         module = self._module(tree, located.file)
-        return module.callees.get(".".join(located.rest)) if module else None
+        return module.callee(".".join(located.rest)) if module else None
 
     def _module(self, tree: str, path: str) -> Module | None:
         content = self._objects.content(tree, path)
@@ -221,8 +226,10 @@ class Names:
             entry = self._objects.entry(tree, _inside(directory, part))
             file = _inside(directory, f"{part}.py")
             is_file = self._objects.file(tree, file) is not None
-            if entry is not None and entry.is_tree and not (
-                is_file and not self._is_package(tree, _inside(directory, part))
+            if (
+                entry is not None
+                and entry.is_tree
+                and not (is_file and not self._is_package(tree, _inside(directory, part)))
             ):
                 directory = _inside(directory, part)
                 continue
@@ -314,15 +321,16 @@ def _defines(name: str) -> Callable[[bytes], object]:
 
 
 def _has_member(owner: str, name: str) -> Callable[[bytes], object]:
-    return _when_read(
-        lambda module: owner in module.classes and name in module.classes[owner].members, name
-    )
+    def test(module: Module) -> bool:
+        found = module.class_names(owner)
+        return found is not None and name in found.members
+
+    return _when_read(test, name)
 
 
 def _takes(name: str, keyword: str) -> Callable[[bytes], object]:
-    return _when_read(
-        lambda module: name in module.callees and keyword in module.callees[name].parameters,
-        keyword,
-    )
+    def test(module: Module) -> bool:
+        found = module.callee(name)
+        return found is not None and keyword in found.parameters
 
-
+    return _when_read(test, keyword)

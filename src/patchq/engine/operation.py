@@ -63,6 +63,7 @@ class Operation:
     ``series/``; ``commits`` what both bases are in the lock. ``target`` is the hash of the
     directory that the result is to replace, None where there is none. ``stopped`` is the patch
     that waits for a person; None where everything is decided and only the writing is left.
+    ``layout`` identifies what the worktree is for it, None where there is nothing to merge.
     """
 
     source: str
@@ -74,6 +75,7 @@ class Operation:
     target: str | None
     decisions: tuple[Decision, ...]
     stopped: str | None
+    layout: str | None
     since: str
 
     @property
@@ -200,6 +202,7 @@ def _written(operation: Operation) -> dict[str, Any]:
         "target": operation.target,
         "decisions": [_written_decision(decision) for decision in operation.decisions],
         "stopped": operation.stopped,
+        "layout": operation.layout,
         "since": operation.since,
     }
 
@@ -210,9 +213,7 @@ def _written_decision(decision: Decision) -> dict[str, Any]:
         "choice": decision.choice.value,
         "reason": decision.reason,
         "content": _encoded(decision.content),
-        "resolutions": {
-            name: _encoded(content) for name, content in decision.resolutions.items()
-        },
+        "resolutions": {name: _encoded(content) for name, content in decision.resolutions.items()},
     }
 
 
@@ -230,6 +231,7 @@ def _read(fields: Mapping[str, Any]) -> Operation:
         target=_text_or_none(fields["target"]),
         decisions=tuple(map(_read_decision, fields["decisions"])),
         stopped=_text_or_none(fields["stopped"]),
+        layout=_text_or_none(fields["layout"]),
         since=_text(fields["since"]),
     )
 

@@ -121,7 +121,8 @@ class _Run:
         self._change = change
         self._tree = tree
         self._idle: set[str] = set()
-        self._known: dict[tuple[str | None, str], _Attempt] = {}
+        self._landed: dict[tuple[str | None, str], Landing] = {}
+        self._lacking: dict[tuple[str | None, str], tuple[tuple[MissingName, str], ...]] = {}
 
     def find(self, limit: int) -> Found:
         alone = self._attempt(())
@@ -191,46 +192,45 @@ class _Run:
         return sorted(commits, key=lambda oid: self._between.order.get(oid, -1))
 
     def _attempt(self, commits: Sequence[str]) -> _Attempt:
+        """Put everything on; what is missing is looked for once nothing collides."""
         tree = self._tree
         landings: list[Landing] = []
-        chosen = frozenset(commits)
         for change in (*map(self._changes.commit, self._ordered(commits)), self._change):
             if change.commit in self._idle:
                 continue
-            step = self._step(change, tree)
-            landing = step.landings[-1]
-            open_names = tuple(
-                (name, oid)
-                for name, oid in step.missing
-                if oid not in chosen and oid not in self._idle
-            )
+            landing = self._land(change, tree)
             if landing.state is Landed.EMPTY and change is not self._change:
                 self._idle.add(change.commit or "")
-                continue
-            if landing.state is Landed.CONFLICT or open_names:
-                return _Attempt(tuple(landings), change, step.collisions, open_names)
-            landings.append(landing)
-            tree = landing.tree
+            elif landing.state is Landed.CONFLICT:
+                collisions = self._lander.collisions(landing, tree)
+                return _Attempt(tuple(landings), change, collisions)
+            else:
+                landings.append(landing)
+                tree = landing.tree
+        chosen = frozenset(commits) | self._idle
+        for landing in landings:
+            missing = tuple(found for found in self._missing(landing) if found[1] not in chosen)
+            if missing:
+                return _Attempt(tuple(landings), landing.change, missing=missing)
         return _Attempt(tuple(landings))
 
-    def _step(self, change: Change, tree: str) -> _Attempt:
-        """One change on one tree, with what it misses there and who brings that."""
+    def _land(self, change: Change, tree: str) -> Landing:
         key = (change.commit, tree)
-        if key not in self._known:
-            landing = self._lander.land(change, tree)
-            collisions = missing = ()
-            if landing.state is Landed.CONFLICT:
-                collisions = self._lander.collisions(change, tree)
-            elif landing.state is Landed.CLEAN and self._between.order:
-                missing = tuple(self._missing(change, landing))
-            self._known[key] = _Attempt((landing,), change, collisions, missing)
-        return self._known[key]
+        if key not in self._landed:
+            self._landed[key] = self._lander.land(change, tree)
+        return self._landed[key]
 
-    def _missing(self, change: Change, landing: Landing) -> Iterator[tuple[MissingName, str]]:
-        for name in self._names.missing(change, landing, self._target.tree):
-            oid = self._brought_by(name, change.commit)
-            if oid is not None:
-                yield name, oid
+    def _missing(self, landing: Landing) -> tuple[tuple[MissingName, str], ...]:
+        """What a change misses where it landed, and who brings that."""
+        change = landing.change
+        key = (change.commit, landing.tree)
+        if key not in self._lacking:
+            names: Sequence[MissingName] = ()
+            if landing.state is Landed.CLEAN and self._between.order:
+                names = self._names.missing(change, landing, self._target.tree)
+            sources = [(name, self._brought_by(name, change.commit)) for name in names]
+            self._lacking[key] = tuple((name, oid) for name, oid in sources if oid is not None)
+        return self._lacking[key]
 
     def _brought_by(self, name: MissingName, end: str | None) -> str | None:
         """The oldest commit since the target after which the source has ``name``."""
@@ -257,9 +257,7 @@ class _Run:
         for name, oid in attempt.missing:
             yield oid, Reason(change.title, f"brings {name.name} ({name.homes[0]})")
 
-    def _collision_causes(
-        self, change: Change, collision: Collision
-    ) -> Iterator[tuple[str, str]]:
+    def _collision_causes(self, change: Change, collision: Collision) -> Iterator[tuple[str, str]]:
         region = collision.region
         if region is not None:
             hunk = f"hunk {collision.unit.hunks[0]} of {region.path}"
@@ -275,5 +273,3 @@ class _Run:
             newest = added or next(self._between.before(path, change.commit), None)
             if newest is not None:
                 yield newest.oid, f"added {path}" if added else f"changed {path}"
-
-

@@ -7,8 +7,11 @@ Only what can be told from the text counts: a module that defines names on the f
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
+
 from dataclasses import dataclass, field
+from functools import cached_property
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -23,26 +26,51 @@ class Callee:
 
 @dataclass(frozen=True)
 class ClassNames:
-    """The members that a class body and its methods define; ``open`` where a base may add more."""
+    """The members that a class body and its methods define."""
 
     members: frozenset[str]
-    methods: dict[str, Callee]
-    open: bool
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module's top-level names, its classes and functions, and what names stand for modules.
-
-    ``imports`` maps a name to the absolute or relative dotted path it was imported from.
-    """
+    """A module as its parser sees it; what it defines is looked up when asked for."""
 
     tree: ast.Module
-    names: frozenset[str]
-    classes: dict[str, ClassNames]
-    callees: dict[str, Callee]
-    imports: dict[str, str]
-    open: bool
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name bound at the top level."""
+        return frozenset(name for node in _statements(self.tree.body) for name in _bound(node))
+
+    @property
+    def open(self) -> bool:
+        """Whether it may have names that its text does not tell."""
+        return "*" in self.names or "__getattr__" in self.names
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """The dotted path that each imported name stands for, wherever it is imported."""
+        return dict(_imports(self.tree.body))
+
+    def class_names(self, name: str) -> ClassNames | None:
+        """The top-level class ``name``."""
+        node = self._definitions.get(name)
+        return _class(node) if isinstance(node, ast.ClassDef) else None
+
+    def callee(self, name: str) -> Callee | None:
+        """What the top-level function or class ``name`` can be given by name."""
+        node = self._definitions.get(name)
+        if isinstance(node, ast.ClassDef):
+            return _constructor(node)
+        return None if node is None else _callee(node)
+
+    @cached_property
+    def _definitions(self) -> dict[str, ast.ClassDef | _Function]:
+        return {
+            node.name: node
+            for node in _statements(self.tree.body)
+            if isinstance(node, ast.ClassDef | _Function)
+        }
 
 
 @dataclass(frozen=True)
@@ -68,21 +96,7 @@ def read_module(content: bytes) -> Module | None:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return None
-    names: set[str] = set()
-    classes: dict[str, ClassNames] = {}
-    callees: dict[str, Callee] = {}
-    is_open = False
-    for node in _statements(tree.body):
-        bound = tuple(_bound(node))
-        names.update(bound)
-        is_open = is_open or "*" in bound or "__getattr__" in bound
-        if isinstance(node, ast.ClassDef):
-            classes[node.name] = _class(node)
-            callees[node.name] = _constructor(node, classes[node.name])
-        elif isinstance(node, _Function):
-            callees[node.name] = _callee(node)
-    imports = dict(_imports(ast.walk(tree)))
-    return Module(tree, frozenset(names), classes, callees, imports, is_open)
+    return Module(tree)
 
 
 def read_uses(module: Module, lines: Collection[int]) -> Uses:
@@ -98,8 +112,19 @@ class _Reader(ast.NodeVisitor):
     def __init__(self, module: Module, lines: Collection[int], uses: Uses):
         self._module = module
         self._lines = lines
+        self._sorted = sorted(lines)
         self._uses = uses
         self._class: list[str] = []
+
+    def visit(self, node: ast.AST) -> None:
+        """Go into ``node`` unless it lies off the lines."""
+        last = getattr(node, "end_lineno", None)
+        if last is None or self._meets(getattr(node, "lineno", last), last):
+            super().visit(node)
+
+    def _meets(self, first: int, last: int) -> bool:
+        place = bisect_left(self._sorted, first)
+        return place < len(self._sorted) and self._sorted[place] <= last
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:  # noqa: N802
         self._class.append(node.name)
@@ -181,15 +206,11 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 def _class(node: ast.ClassDef) -> ClassNames:
     members: set[str] = set()
-    methods: dict[str, Callee] = {}
     for child in _statements(node.body):
         members.update(_bound(child))
         if isinstance(child, _Function):
-            methods[child.name] = _callee(child)
             members.update(_own_attributes(child))
-    known = {"object", "ABC", "Enum", "Protocol"}
-    bases = [base for base in node.bases if not (isinstance(base, ast.Name) and base.id in known)]
-    return ClassNames(frozenset(members), methods, bool(bases))
+    return ClassNames(frozenset(members))
 
 
 def _own_attributes(function: _Function) -> Iterator[str]:
@@ -210,10 +231,11 @@ def _callee(function: _Function) -> Callee:
     return Callee(frozenset(argument.arg for argument in every), wrapped)
 
 
-def _constructor(node: ast.ClassDef, names: ClassNames) -> Callee:
+def _constructor(node: ast.ClassDef) -> Callee:
     """What a class takes: its ``__init__``'s parameters, or the fields that its body declares."""
-    if "__init__" in names.methods:
-        return names.methods["__init__"]
+    for child in node.body:
+        if isinstance(child, _Function) and child.name == "__init__":
+            return _callee(child)
     fields = {
         child.target.id
         for child in node.body
@@ -222,8 +244,8 @@ def _constructor(node: ast.ClassDef, names: ClassNames) -> Callee:
     return Callee(frozenset(fields), not fields)
 
 
-def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
-    for node in nodes:
+def _imports(body: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for node in body:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
@@ -232,6 +254,12 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
             source = _source(node)
             for alias in node.names:
                 yield alias.asname or alias.name, _join(source, alias.name)
+        else:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.stmt):
+                    yield from _imports([child])
+                elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                    yield from _imports(child.body)
 
 
 def _source(node: ast.ImportFrom) -> str:

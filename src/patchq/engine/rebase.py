@@ -76,7 +76,8 @@ def judge_series(
 ) -> Rebased:
     """Judge the series on ``source`` on the base ``onto``, both by name.
 
-    Conflicts that ``series/.resolutions`` knows are solved by it. Raises :class:`InputError` where a name is unknown or they are the same base.
+    Conflicts that ``series/.resolutions`` knows are solved by it. Raises :class:`InputError` where
+    a name is unknown or they are the same base.
     """
     if source == onto:
         raise InputError(f"the series is on {onto} already; name another base")
@@ -150,7 +151,8 @@ class _Run:
         self._cache = cache
         self._solver = solver
         self._stack = Stack(hop.store)
-        self._judge = Judge(hop, self._stack)
+        paths = {path for patch in source.patches.values() for path in patch.paths}
+        self._judge = Judge(hop, self._stack, sorted(paths))
         self._keys: dict[str, str] = {}
 
     def judge(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
@@ -180,9 +182,7 @@ class _Run:
         for number, entry in enumerate(self._source.series.entries, start=1):
             judgement = judgements[entry.name]
             if judgement.report.action is Action.REVIEW:
-                return Stop(
-                    judgement.report, number, self._collision(judgement, entry, judgements)
-                )
+                return Stop(judgement.report, number, self._collision(judgement, entry, judgements))
         return None
 
     def _decided(self, judgement: Judgement, patch: Patch) -> Judgement:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from patchq.engine.collision import Collision
@@ -97,9 +96,7 @@ class Resolutions:
             for path, triple in blobs.items():
                 if triple in resolution.conflicts:
                     files[path] = self._entry(resolution.conflicts[triple])
-            files.update(
-                (path, self._entry(file)) for path, (_, file) in resolution.others.items()
-            )
+            files.update((path, self._entry(file)) for path, (_, file) in resolution.others.items())
         return Solved(files, tuple(f"series/{_name(one.key)}" for one in found))
 
     def _stand(self, resolution: Resolution, collision: Collision) -> bool:
@@ -162,7 +159,9 @@ def remember(
 
 def _file(objects: Objects, tree: str, path: str) -> File:
     entry = objects.file(tree, path)
-    return File(path, entry and entry.mode, entry and objects.read(entry.oid))
+    if entry is None:
+        return File(path, None, None)
+    return File(path, entry.mode, objects.read(entry.oid))
 
 
 def _blob(entry: Entry | None) -> str:
@@ -179,7 +178,8 @@ def _key(conflicts: Iterable[_Blobs]) -> str:
 
 
 def _name(key: str) -> str:
-    return f"{DIRECTORY}/{key[:2]}/{key[2:]}.yaml"
+    # long enough: what the file says is compared with the whole key
+    return f"{DIRECTORY}/{key[:2]}/{key[2:16]}.yaml"
 
 
 def _render(resolution: Resolution, patch: str, onto: str) -> bytes:

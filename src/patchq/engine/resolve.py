@@ -52,3 +52,28 @@ def patch_to(store: Store, stack: Stack, collision: Collision, tree: str) -> Pat
         collision.moves,
     )
     return carried.patch
+
+
+def compare(store: Store, collision: Collision, tree: str) -> bytes:
+    """The patch as it was against the patch that leads to ``tree``, as git range-diff shows it."""
+    objects = store.objects
+    case = collision.case
+    paths = sorted(changed_paths(objects, case.ours, tree))
+    ranges = [
+        _commits(objects, case.patch.name, objects.tree_of(old), objects.tree_of(new))
+        for old, new in (
+            (case.applied.before, case.applied.after),
+            (objects.files(case.ours, paths), objects.files(tree, paths)),
+        )
+    ]
+    # whatever differs, they are to be shown as one pair
+    shown = store.git.run("range-diff", "--no-color", "--creation-factor=10000", *ranges).stdout
+    return b"".join(line[4:] for line in shown.splitlines(keepends=True)[1:])
+
+
+def _commits(objects: Objects, subject: str, old: str, new: str) -> str:
+    who = "patchq <patchq@localhost> 0 +0000"
+    tail = f"author {who}\ncommitter {who}\n\n{subject}\n"
+    base = objects.write("commit", f"tree {old}\n{tail}".encode())
+    commit = objects.write("commit", f"tree {new}\nparent {base}\n{tail}".encode())
+    return f"{base}..{commit}"

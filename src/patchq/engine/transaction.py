@@ -178,6 +178,12 @@ def undo(workspace: Workspace) -> str:
         return journal.label
 
 
+def newest(workspace: Workspace) -> Journal | None:
+    """What :func:`undo` would take back, None where there is nothing."""
+    done = [slot for slot in _slots(workspace) if slot.has(_DONE)]
+    return done[-1].journal(_DONE) if done else None
+
+
 @dataclass(frozen=True)
 class _Slot:
     """The directory of one transaction, and the steps between its states."""

@@ -1,4 +1,4 @@
-"""Search a whole tree for lines, by ``git grep``."""
+"""Search a whole tree for lines and words, by ``git grep``."""
 
 from __future__ import annotations
 
@@ -59,6 +59,18 @@ def lines_with_words(
     rows = _grep(git, tree, words, suffixes, "-z", "--full-name").split(b"\n")
     parts = (row.partition(b"\0") for row in rows if row)
     return tuple((decode_path(name.removeprefix(prefix)), text) for name, _, text in parts)
+
+
+def files_with_words(git: Git, tree: str, words: Collection[str]) -> dict[str, frozenset[str]]:
+    """Which files of ``tree`` hold each of ``words`` as a whole word."""
+    output = _grep(git, tree, words, (), "-z", "--full-name", "--only-matching")
+    prefix = f"{tree}:".encode()
+    found: dict[str, set[str]] = {}
+    for row in output.split(b"\n"):
+        name, _, word = row.partition(b"\0")
+        if word:
+            found.setdefault(word.decode(), set()).add(decode_path(name.removeprefix(prefix)))
+    return {word: frozenset(files) for word, files in found.items()}
 
 
 def _grep(

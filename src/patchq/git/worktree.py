@@ -106,11 +106,11 @@ class Worktree:
         )
         (self._directory / _READY).write_text(layout.identity)
 
-    def holds(self, layout: Layout) -> bool:
-        """Whether this layout was made here to its end, and is still there."""
+    def holds(self, identity: str) -> bool:
+        """Whether the layout of this identity was made here to its end, and is still there."""
         ready = self._directory / _READY
         there = ready.is_file() and (self.path / ".git").is_file()
-        return there and ready.read_text() == layout.identity
+        return there and ready.read_text() == identity
 
     def relink(self) -> None:
         """Let worktree and store point at each other, wherever the workspace was moved to."""

@@ -7,9 +7,9 @@ the name, ``#+name`` and ``#-name``, which quilt and dpkg-source take for a comm
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from itertools import dropwhile
 
 from patchq.errors import InputError, Where
@@ -107,6 +107,43 @@ class Series:
         lines[line] = lines[line].replace(_encode(old), _encode(new), 1)
         return self._with(lines)
 
+    def guard(self, name: str, guards: Iterable[Guard]) -> Series:
+        """The series with exactly these guards on patch ``name``; a comment after them stays."""
+        lines, line = self._lines(), self.entry(name).line - 1
+        given, mark, comment = lines[line].partition(b"#")
+        words = (mark + comment).split()
+        free = next((n for n, word in enumerate(words) if word[:2] not in (b"#+", b"#-")), None)
+        text = b"" if free is None else (mark + comment)[(mark + comment).index(words[free]) :]
+        marks = [str(guard).encode("utf-8", "surrogateescape") for guard in guards]
+        lines[line] = b" ".join([given.rstrip(), *marks, *([text.rstrip()] if text else [])]) + b"\n"
+        return self._with(lines)
+
+    def arrange(self, entries: Sequence[SeriesEntry]) -> Series:
+        """The series with exactly these patches in this order.
+
+        The line of a patch that was here before goes with it as it is; all other lines stay with
+        what they stood before. As few lines as possible change their place.
+        """
+        lines = self._lines()
+        own = {entry.name: lines[entry.line - 1] for entry in self.entries}
+        wanted = [entry.name for entry in entries]
+        rendered = {entry.name: own.get(entry.name) or render_entry(entry) for entry in entries}
+        blocks = SequenceMatcher(None, self.names, wanted, autojunk=False).get_matching_blocks()
+        staying = {name for block in blocks for name in wanted[block.b : block.b + block.size]}
+        following = _followers(wanted, staying)
+        result = [rendered[name] for name in following[""]] if not staying else []
+        first = next((name for name in self.names if name in staying), None)
+        for number, line in enumerate(lines, 1):
+            entry = next((entry for entry in self.entries if entry.line == number), None)
+            if entry is None:
+                result.append(line)
+            elif entry.name in staying:
+                if entry.name == first:
+                    result.extend(rendered[name] for name in following[""])
+                result.append(line)
+                result.extend(rendered[name] for name in following[entry.name])
+        return self._with(result)
+
     def _lines(self) -> list[bytes]:
         """The lines, each with its ending, also the last."""
         ending = b"" if self.raw.endswith(b"\n") or not self.raw else b"\n"
@@ -138,6 +175,19 @@ def read_series(raw: bytes, where: Where) -> Series:
         seen[entry.name] = number
         entries.append(entry)
     return Series(raw, tuple(entries), Where(where.file))
+
+
+def _followers(wanted: Sequence[str], staying: Collection[str]) -> dict[str, list[str]]:
+    """The names that move, by the one that stays before them (the empty name: none does)."""
+    following: dict[str, list[str]] = {"": []}
+    last = ""
+    for name in wanted:
+        if name in staying:
+            last = name
+            following[name] = []
+        else:
+            following[last].append(name)
+    return following
 
 
 def render_entry(entry: SeriesEntry) -> bytes:

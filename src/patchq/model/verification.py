@@ -122,32 +122,43 @@ class Change:
     @property
     def archs_gone(self) -> tuple[str, ...]:
         """The architectures that it is no longer built for."""
-        return _less(self.before and self.before.archs, self.after and self.after.archs)
+        return _less(self._was.archs, self._is.archs)
 
     @property
     def archs_new(self) -> tuple[str, ...]:
         """The architectures that it is built for now."""
-        return _less(self.after and self.after.archs, self.before and self.before.archs)
+        return _less(self._is.archs, self._was.archs)
 
     @property
     def sources_gone(self) -> tuple[str, ...]:
         """The sources that are no longer compiled."""
-        return _less(self.before and self.before.sources, self.after and self.after.sources)
+        return _less(self._was.sources, self._is.sources)
 
     @property
     def sources_new(self) -> tuple[str, ...]:
         """The sources that are compiled now."""
-        return _less(self.after and self.after.sources, self.before and self.before.sources)
+        return _less(self._is.sources, self._was.sources)
 
     @property
     def flags_gone(self) -> tuple[str, ...]:
         """The flags and definitions that are gone."""
-        return _less(self.before and self.before.flags, self.after and self.after.flags)
+        return _less(self._was.flags, self._is.flags)
 
     @property
     def flags_new(self) -> tuple[str, ...]:
         """The flags and definitions that came."""
-        return _less(self.after and self.after.flags, self.before and self.before.flags)
+        return _less(self._is.flags, self._was.flags)
+
+    @property
+    def _was(self) -> BuiltTarget:
+        return self.before or _NOTHING
+
+    @property
+    def _is(self) -> BuiltTarget:
+        return self.after or _NOTHING
+
+
+_NOTHING = BuiltTarget("", ())
 
 
 def compare(before: Build, after: Build) -> tuple[Change, ...]:
@@ -264,6 +275,6 @@ def _once(items: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def _less(items: Iterable[str] | None, without: Iterable[str] | None) -> tuple[str, ...]:
-    gone = set(without or ())
-    return tuple(item for item in items or () if item not in gone)
+def _less(items: Iterable[str], without: Iterable[str]) -> tuple[str, ...]:
+    gone = set(without)
+    return tuple(item for item in items if item not in gone)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+_FALSE = ("", "0", "FALSE", "OFF", "N", "NO", "IGNORE", "NOTFOUND")
+
 
 class UnknownExpressionError(Exception):
     """A generator expression whose value is not known without a generated build."""
@@ -51,7 +53,7 @@ def _end(text: str, start: int) -> int:
 
 def _cut(text: str, mark: str, most: int = -1) -> list[str]:
     """``text`` split at ``mark`` where it is not inside an expression."""
-    parts, start, position = [], 0, 0
+    parts, start, position = list[str](), 0, 0
     while position < len(text) and len(parts) != most:
         if text.startswith("$<", position):
             position = _end(text, position) + 1
@@ -85,9 +87,8 @@ def _each(arguments: Sequence[str], context: Context) -> list[str]:
 
 def _bool(value: str) -> bool:
     """Whether CMake takes ``value`` for true in ``$<BOOL:…>``."""
-    return value.upper() not in (
-        *("", "0", "FALSE", "OFF", "N", "NO", "IGNORE", "NOTFOUND"),
-    ) and not value.upper().endswith("-NOTFOUND")
+    word = value.upper()
+    return word not in _FALSE and not word.endswith("-NOTFOUND")
 
 
 def _flag(truth: bool) -> str:

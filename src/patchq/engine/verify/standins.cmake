@@ -15,7 +15,7 @@ function(patchq_created architectures)
 endfunction()
 function(patchq_enter directory)
 endfunction()
-function(patchq_leave cuda_flags)
+function(patchq_leave cuda_flags cxx_flags c_flags)
 endfunction()
 function(patchq_unknown_content path)
 endfunction()
@@ -41,7 +41,7 @@ foreach(patchq_round RANGE 1)
   foreach(patchq_name IN ITEMS
       add_compile_definitions add_compile_options add_custom_command add_custom_target
       add_definitions add_dependencies add_link_options add_test configure_file define_property
-      enable_testing ExternalProject_Add export FetchContent_Declare FetchContent_SetPopulated
+      enable_testing ExternalProject_Add export FetchContent_SetPopulated
       include_directories include_regular_expression install link_directories link_libraries
       make_directory mark_as_advanced remove remove_definitions set_source_files_properties
       set_target_properties set_tests_properties source_group target_compile_definitions
@@ -133,6 +133,16 @@ foreach(patchq_round RANGE 1)
     endif()
   endmacro()
 
+  function(FetchContent_Declare name)
+    cmake_parse_arguments(PARSE_ARGV 1 patchq "" "SOURCE_DIR;BINARY_DIR" "")
+    string(TOLOWER "${name}" patchq_lower)
+    foreach(patchq_name IN ITEMS SOURCE_DIR BINARY_DIR)
+      if(DEFINED patchq_${patchq_name})
+        __set_property(GLOBAL PROPERTY
+          "patchq_${patchq_lower}_${patchq_name}" "${patchq_${patchq_name}}")
+      endif()
+    endforeach()
+  endfunction()
   function(FetchContent_GetProperties name)
     string(TOLOWER "${name}" patchq_lower)
     if(NOT DEFINED ${patchq_lower}_POPULATED)
@@ -160,6 +170,12 @@ macro(patchq_fetched name)
   set(${patchq_lower}_POPULATED TRUE)
   set(${patchq_lower}_SOURCE_DIR "${PATCHQ_ELSEWHERE}/${patchq_lower}")
   set(${patchq_lower}_BINARY_DIR "${PATCHQ_ELSEWHERE}/${patchq_lower}-build")
+  foreach(patchq_name IN ITEMS SOURCE_DIR BINARY_DIR)
+    __get_property(patchq_place GLOBAL PROPERTY "patchq_${patchq_lower}_${patchq_name}")
+    if(patchq_place)
+      set(${patchq_lower}_${patchq_name} "${patchq_place}")
+    endif()
+  endforeach()
 endmacro()
 
 macro(patchq_enable language)
@@ -228,8 +244,10 @@ macro(include patchq_file)
   if("${patchq_file}" MATCHES "^(CheckLanguage|ExternalProject|FetchContent)$")
     # their commands are above
   elseif(NOT IS_ABSOLUTE "${patchq_file}" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}")
+    patchq_read("${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}")
     __include("${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}" ${ARGN})
   else()
+    patchq_read("${patchq_file}")
     __include("${patchq_file}" ${ARGN})
   endif()
 endmacro()
@@ -243,7 +261,8 @@ function(add_subdirectory directory)
   set(CMAKE_CURRENT_SOURCE_DIR "${directory}")
   patchq_enter("${directory}")
   __include("${directory}/CMakeLists.txt")
-  patchq_leave("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}")
+  patchq_leave("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}"
+    "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_RELEASE}")
 endfunction()
 
 macro(set_property patchq_scope)
@@ -339,4 +358,5 @@ __include("${PATCHQ_MACHINE}")
 # --- the project ------------------------------------------------------------------------------
 
 __include("${PATCHQ_PROJECT}/CMakeLists.txt")
-patchq_leave("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}")
+patchq_leave("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}"
+  "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_RELEASE}")

@@ -1,0 +1,37 @@
+"""``patchq status``: where the workspace stands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.session import session
+
+
+def status(
+    context: typer.Context,
+    json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
+) -> None:
+    """Show where the workspace stands: upstream, series, a rebase under way, what undo does.
+
+    \b
+    Examples:
+      patchq status
+      patchq status --json
+    """
+    from patchq.cli import output
+    from patchq.engine.status import find_status
+    from patchq.report.statusview import render_status, render_status_json
+
+    run = session(context)
+    found = find_status(run.workspace, run.upstream)
+    if json:
+        output.text(render_status_json(found))
+    else:
+        render_status(found, output.terminal())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status")(status)

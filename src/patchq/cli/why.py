@@ -1,0 +1,40 @@
+"""``patchq why``: one patch's story in full."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.session import session
+
+
+def why(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="PATCH", help="The patch's file name.")],
+    onto: Annotated[
+        str | None,
+        typer.Option("--onto", metavar="TAG", help="Only what happens on this base."),
+    ] = None,
+) -> int:
+    """Tell one patch's story: base by base, what became of it, and by which commit.
+
+    \b
+    Examples:
+      patchq why arch-prune.patch
+      patchq why arch-prune.patch --onto v0.5.18
+    """
+    from patchq.cli import output
+    from patchq.engine.matrix import story
+    from patchq.report.story import render_story
+
+    run = session(context)
+    with run.progress(f"following {name}") as progress:
+        told = story(run.project, name, onto, progress)
+    render_story(told, output.terminal())
+    return 0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("why")(why)

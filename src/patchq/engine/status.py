@@ -1,0 +1,103 @@
+"""Find out where a workspace stands; nothing that is missing or broken keeps the rest unsaid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from patchq.engine.conflict import WORKTREE, resume, where_it_stands
+from patchq.engine.operation import Operation, is_under_way, load
+from patchq.engine.project import Project
+from patchq.engine.transaction import newest
+from patchq.engine.upstream import open_upstream
+from patchq.errors import PatchqError
+from patchq.model.retired import Standing
+from patchq.model.status import LastChange, RebaseStatus, SeriesStatus, Status
+from patchq.model.workspace import Workspace
+
+_NOT_WHOLE = "the worktree is not there, or not whole: `patchq rebase --continue` sets it up anew"
+
+
+def find_status(workspace: Workspace, location: str | None) -> Status:
+    """The status; ``location`` is the upstream to use in place of the recorded one."""
+    lock = workspace.lock()
+    operation, problem = _operation(workspace)
+    recorded = operation.lender if operation else None
+    project, limits = _open(workspace, location or recorded or lock.upstream)
+    lender = project.store.lender if project else None
+    return Status(
+        root=str(workspace.root),
+        upstream=lock.upstream,
+        lender=str(lender.directory) if lender else None,
+        limits=limits,
+        bases=lock.names,
+        series=tuple(_series(workspace, tag) for tag in workspace.series_names()),
+        rebase=_rebase(workspace, project, operation, problem),
+        last=_last(workspace),
+    )
+
+
+def _open(workspace: Workspace, location: str) -> tuple[Project | None, tuple[str, ...]]:
+    try:
+        opened = open_upstream(workspace, location)
+    except PatchqError as error:
+        return None, (str(error),)
+    project = Project(workspace, workspace.lock(), workspace.settings(), opened.store)
+    return project, opened.limits
+
+
+def _operation(workspace: Workspace) -> tuple[Operation | None, str | None]:
+    try:
+        return load(workspace), None
+    except PatchqError as error:
+        return None, str(error)
+
+
+def _series(workspace: Workspace, tag: str) -> SeriesStatus:
+    directory = workspace.load(tag)
+    held = tuple(
+        (record.name, record.verdict)
+        for record in directory.retired
+        if record.standing is Standing.HELD
+    )
+    return SeriesStatus(tag, len(directory.series.entries), held)
+
+
+def _rebase(
+    workspace: Workspace,
+    project: Project | None,
+    operation: Operation | None,
+    problem: str | None,
+) -> RebaseStatus | None:
+    if not is_under_way(workspace):
+        return None
+    if operation is None:
+        return RebaseStatus("?", "?", "?", (), None, problem=problem)
+    known = RebaseStatus(
+        source=operation.source,
+        onto=operation.onto,
+        since=operation.since,
+        decided=tuple((each.patch, each.choice.value) for each in operation.decisions),
+        stopped=operation.stopped,
+    )
+    if project is None:
+        return replace(known, problem="the upstream is not at hand")
+    try:
+        rebased, unsolved = where_it_stands(project, resume(project))
+    except PatchqError as error:
+        return replace(known, problem=f"{error} ({error.hint})" if error.hint else str(error))
+    worktree = str(workspace.state_dir / WORKTREE) if operation.layout else None
+    return replace(
+        known,
+        report=rebased.report,
+        worktree=worktree,
+        unmerged=unsolved.unmerged if unsolved else (),
+        marked=unsolved.marked if unsolved else (),
+        problem=None if unsolved or not worktree else _NOT_WHOLE,
+    )
+
+
+def _last(workspace: Workspace) -> LastChange | None:
+    journal = newest(workspace)
+    if journal is None:
+        return None
+    return LastChange(journal.label, journal.time, tuple(each.path for each in journal.changes))

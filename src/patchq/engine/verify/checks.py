@@ -1,0 +1,108 @@
+"""What headers and settings say must hold: of the base, of the patched tree, of the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from patchq.engine.selection import Selection, require_order
+from patchq.engine.verify.subject import Subject
+from patchq.errors import InputError, Where
+from patchq.model.patch import Patch
+from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
+from patchq.model.retired import Standing
+from patchq.model.settings import PROJECT
+from patchq.model.verification import Failure, Remark, Section
+
+
+def order(selection: Selection) -> Section:
+    """Nothing is held, and each patch stands behind those that its ``X-Requires`` names."""
+    failures = [
+        Failure("is held for a person: bring it over by hand, or drop it", patch=record.name)
+        for record in selection.directory.retired
+        if record.standing is Standing.HELD
+    ]
+    try:
+        require_order(selection)
+    except InputError as error:
+        failures.append(Failure(error.message, error.where))
+    count = sum(len(patch.header.requires) for patch in selection.patches)
+    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures))
+
+
+def expectations(subject: Subject) -> Section:
+    """Every ``X-Expect`` holds on the unpatched base."""
+    return _of_headers(subject, "X-Expect", subject.before, "the unpatched tree")
+
+
+def results(subject: Subject) -> Section:
+    """Every ``X-Verify`` holds on the patched tree."""
+    return _of_headers(subject, "X-Verify", subject.after, "the patched tree")
+
+
+def series_wide(subject: Subject) -> Section:
+    """The predicates of the settings hold on the patched tree."""
+    failures, notes, count = list[Failure](), list[Remark](), 0
+    for predicate in subject.project.settings.checks.holds:
+        placed = _placed(predicate, subject)
+        if placed is None:
+            text = f"not checked, the base's recipe names no project: {predicate.text}"
+            notes.append(Remark(text))
+        elif _covered(subject, placed):
+            count += 1
+            if not _holds(placed, subject.after):
+                failures.append(Failure(f"does not hold on the patched tree: {placed.text}"))
+        else:
+            notes.append(_unknown(placed))
+    summary = f"{count} of the workspace's predicates"
+    return Section("checks", summary, tuple(failures), tuple(notes), skipped=not count)
+
+
+def _of_headers(
+    subject: Subject, key: str, content: Callable[[str], bytes | None], tree: str
+) -> Section:
+    failures, notes, count = list[Failure](), list[Remark](), 0
+    for patch in subject.selection.patches:
+        for predicate, where in _predicates(patch, key):
+            if not _covered(subject, predicate):
+                notes.append(_unknown(predicate, where))
+                continue
+            count += 1
+            if not _holds(predicate, content):
+                text = f"{key} does not hold on {tree}: {predicate.text}"
+                failures.append(Failure(text, where, patch.name))
+    summary = f"{count} {key} on {tree}"
+    return Section(key.lower(), summary, tuple(failures), tuple(notes), skipped=not count)
+
+
+def _predicates(patch: Patch, key: str) -> Iterator[tuple[Predicate, Where]]:
+    file = patch.where.file if patch.where else patch.name
+    for trailer in patch.header.trailers:
+        if trailer.key.lower() == key.lower():
+            where = Where(file, trailer.line)
+            yield parse_predicate(trailer.value, where), where
+
+
+def _placed(predicate: Predicate, subject: Subject) -> Predicate | None:
+    """The predicate with the project's directory in its path; None where there is none."""
+    if predicate.path is None or not predicate.path.startswith(PROJECT):
+        return predicate
+    project = subject.recipe.project
+    if project is None:
+        return None
+    path = predicate.path.replace(PROJECT, project, 1).removeprefix("./")
+    return replace(predicate, path=path, text=predicate.text.replace(PROJECT, project, 1))
+
+
+def _covered(subject: Subject, predicate: Predicate) -> bool:
+    return predicate.path is None or subject.coverage.covers_path(predicate.path)
+
+
+def _holds(predicate: Predicate, content: Callable[[str], bytes | None]) -> bool:
+    if predicate.path is None:
+        return predicate.kind is PredicateKind.ALWAYS
+    return predicate.holds_on(content(predicate.path))
+
+
+def _unknown(predicate: Predicate, where: Where | None = None) -> Remark:
+    return Remark(f"not checked, the base does not cover the path: {predicate.text}", where)

@@ -1,0 +1,93 @@
+"""Which line of a project a compiler flag comes from, told from the trace of its evaluation."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from patchq.errors import Where
+
+_VARIABLE = re.compile(r"\$\{([^${}]+)\}")
+_SETTERS = {"set": 0, "list": 1, "string": 1}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command that CMake carried out: variables in its arguments have their values.
+
+    ``file`` is relative to the project; the call stands on the lines ``first`` to ``last``.
+    """
+
+    command: str
+    arguments: tuple[str, ...]
+    file: str
+    first: int
+    last: int
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The arguments with lists taken apart."""
+        return tuple(word for text in self.arguments for word in text.split(";") if word)
+
+    @property
+    def where(self) -> Where:
+        """Where it begins."""
+        return Where(self.file, self.first)
+
+    @property
+    def sets(self) -> str | None:
+        """The variable that it gives a value."""
+        position = _SETTERS.get(self.command)
+        if position is None or len(self.arguments) <= position:
+            return None
+        return self.arguments[position]
+
+
+class Origins:
+    """Finds the lines of flags among ``calls``, which are in the order of the evaluation."""
+
+    def __init__(self, calls: Sequence[Call], source: Callable[[str], Sequence[str]]):
+        self._calls = calls
+        self._source = source
+        self._known: dict[tuple[int, str], Where] = {}
+        self._users: dict[str, list[int]] = {}
+
+    def find(self, index: int, flag: str) -> Where:
+        """The line that ``flag``, an argument of the call ``index``, is written on.
+
+        Where it is put together from parts, the line that does so.
+        """
+        key = (index, flag)
+        if key not in self._known:
+            self._known[key] = self._find(index, flag)
+        return self._known[key]
+
+    def _find(self, index: int, flag: str) -> Where:
+        call = self._calls[index]
+        lines = [
+            line.partition("#")[0] for line in self._source(call.file)[call.first - 1 : call.last]
+        ]
+        spelled = re.compile(rf"(?<![\w-]){re.escape(flag)}(?![\w=.-])")
+        for number, line in enumerate(lines, call.first):
+            if spelled.search(line):
+                return Where(call.file, number)
+        earlier = self._with(flag)
+        earlier = earlier[: bisect_left(earlier, index)]
+        named = {name for line in lines for name in _VARIABLE.findall(line)}
+        before = next((n for n in reversed(earlier) if self._calls[n].sets in named), None)
+        if before is None:  # an argument of a function or macro
+            before = next((n for n in reversed(earlier) if not self._calls[n].sets), None)
+        return call.where if before is None else self.find(before, flag)
+
+    def _with(self, flag: str) -> list[int]:
+        """The calls that have ``flag`` among their words."""
+        if not self._users:
+            for number, call in enumerate(self._calls):
+                for word in call.words:
+                    users = self._users.setdefault(word, [])
+                    if not users or users[-1] != number:
+                        users.append(number)
+        return self._users.get(flag, [])

@@ -1,0 +1,132 @@
+"""Files that a series touches still parse, as far as they did before."""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+import warnings
+from collections.abc import Callable
+
+import yaml
+
+from patchq.engine.verify.subject import Subject
+from patchq.errors import Where
+from patchq.model.verification import Failure, Remark, Section
+
+NAME = "parse"
+
+
+class _ParseError(Exception):
+    def __init__(self, text: str, line: int | None = None):
+        super().__init__(text)
+        self.text = text
+        self.line = line
+
+
+def check(subject: Subject) -> Section:
+    """Parse every touched file of a language that is read here.
+
+    What did not parse without the series either is upstream's affair, and a note.
+    """
+    failures, notes, count = [], [], 0
+    for path in subject.touched:
+        content, reader = subject.after(path), reader_of(path)
+        if content is None or reader is None:
+            continue
+        count += 1
+        error = _error(reader, content)
+        if error is None:
+            continue
+        before = subject.before(path)
+        if before is not None and _error(reader, before):
+            notes.append(Remark(f"does not parse in upstream either: {error.text}", Where(path)))
+        else:
+            where = Where(path, error.line)
+            failures.append(Failure(f"does not parse: {error.text}", where, subject.toucher(path)))
+    files = "file parses" if count == 1 else "files parse"
+    return Section(NAME, f"{count} touched {files}", tuple(failures), tuple(notes))
+
+
+def reader_of(path: str) -> Callable[[bytes], None] | None:
+    """What parses a file of that name, raising where it cannot."""
+    name = path.rpartition("/")[2]
+    return _READERS.get(name) or _READERS.get(name[name.rfind(".") :] if "." in name else "")
+
+
+def _error(reader: Callable[[bytes], None], content: bytes) -> _ParseError | None:
+    try:
+        reader(content)
+    except _ParseError as error:
+        return error
+    except RecursionError:
+        return _ParseError("nested too deeply")
+    return None
+
+
+def _python(content: bytes) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape is not ours to complain of
+            ast.parse(content)
+    except SyntaxError as error:
+        raise _ParseError(error.msg, error.lineno) from error
+    except ValueError as error:  # a null byte
+        raise _ParseError(str(error)) from error
+
+
+def _toml(content: bytes) -> None:
+    try:
+        tomllib.loads(content.decode())
+    except ValueError as error:
+        raise _ParseError(str(error)) from error
+
+
+def _json(content: bytes) -> None:
+    try:
+        json.loads(content.decode())
+    except json.JSONDecodeError as error:
+        raise _ParseError(error.msg, error.lineno) from error
+    except ValueError as error:
+        raise _ParseError(str(error)) from error
+
+
+def _yaml(content: bytes) -> None:
+    try:
+        # to nodes only: tags of applications, such as !include, are no business of a parser
+        for _ in yaml.compose_all(content.decode(), Loader=yaml.SafeLoader):
+            pass
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise _ParseError(error.problem or str(error), mark.line + 1 if mark else None) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise _ParseError(str(error)) from error
+
+
+def _cmake(content: bytes) -> None:
+    import tree_sitter
+    import tree_sitter_cmake
+
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cmake.language()))
+    node = parser.parse(content).root_node
+    if not node.has_error:
+        return
+    while True:
+        wrong = next((child for child in node.children if child.has_error), None)
+        if wrong is None or node.is_missing:
+            break
+        node = wrong
+    text = f"{node.type} is missing" if node.is_missing else "a command is not well formed"
+    raise _ParseError(text, node.start_point.row + 1)
+
+
+_READERS: dict[str, Callable[[bytes], None]] = {
+    ".py": _python,
+    ".pyi": _python,
+    ".toml": _toml,
+    ".json": _json,
+    ".yaml": _yaml,
+    ".yml": _yaml,
+    ".cmake": _cmake,
+    "CMakeLists.txt": _cmake,
+}

@@ -1,0 +1,106 @@
+"""What is verified: a selection of a series, applied strictly to its base, patch by patch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from patchq.engine.project import Project
+from patchq.engine.selection import Selection
+from patchq.engine.stack import Stack
+from patchq.errors import Where
+from patchq.git.apply import Applied
+from patchq.model.coverage import Coverage
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+from patchq.model.recipe import Recipe, read_recipe
+from patchq.model.workspace import RECIPE
+
+
+@dataclass(frozen=True)
+class Step:
+    """A patch in its place: the tree it stands on, and what it makes of it."""
+
+    patch: Patch
+    onto: str
+    applied: Applied
+
+    @property
+    def tree(self) -> str:
+        """The tree with the patch."""
+        return self.applied.tree
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A series in place, and all that the checks may look at."""
+
+    project: Project
+    selection: Selection
+    base: Base
+    recipe: Recipe
+    steps: tuple[Step, ...]
+
+    @property
+    def tree(self) -> str:
+        """The patched tree."""
+        return self.steps[-1].tree if self.steps else self.base.tree
+
+    @cached_property
+    def touched(self) -> tuple[str, ...]:
+        """Every path that a patch changes, sorted."""
+        return tuple(sorted({path for step in self.steps for path in step.applied.paths}))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The part of the tree that the base can tell anything about."""
+        archive = self.base.archive
+        return Coverage(archive.covers, archive.excludes) if archive else Coverage()
+
+    def before(self, path: str) -> bytes | None:
+        """The content of ``path`` in the unpatched tree."""
+        return self.project.store.objects.content(self.base.tree, path)
+
+    def after(self, path: str) -> bytes | None:
+        """The content of ``path`` in the patched tree."""
+        return self.project.store.objects.content(self.tree, path)
+
+    def toucher(self, path: str) -> str | None:
+        """The last patch that changes ``path``."""
+        return next((s.patch.name for s in reversed(self.steps) if path in s.applied.paths), None)
+
+
+def put_in_place(project: Project, selection: Selection) -> Subject:
+    """Apply the selection strictly to its base.
+
+    Raises :class:`~patchq.engine.stack.PatchRefusedError` where a patch does not apply, and
+    :class:`~patchq.errors.InputError` where the recipe is malformed.
+    """
+    base = project.lock.base(selection.directory.tag)
+    project.store.require((base,))
+    return Subject(
+        project,
+        selection,
+        base,
+        recipe_of(project, selection),
+        stand(project, base, selection.patches),
+    )
+
+
+def stand(project: Project, base: Base, patches: Sequence[Patch]) -> tuple[Step, ...]:
+    """Each patch on the base and the patches before it; raises as :func:`put_in_place` does."""
+    stack, tree = Stack(project.store), base.tree
+    steps = []
+    for patch in patches:
+        applied = stack.apply(tree, patch, onto=base.name)
+        steps.append(Step(patch, tree, applied))
+        tree = applied.tree
+    return tuple(steps)
+
+
+def recipe_of(project: Project, selection: Selection) -> Recipe:
+    """The recipe of the selection's series."""
+    directory = selection.directory
+    path = (directory.path / RECIPE).relative_to(project.workspace.root)
+    return read_recipe(directory.recipe, Where(str(path)))

@@ -1,0 +1,60 @@
+"""Where a workspace stands: what ``patchq status`` says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchq.model.verdict import Report, Verdict
+
+
+@dataclass(frozen=True)
+class SeriesStatus:
+    """A series, how many patches it has, and those of it that wait for a person."""
+
+    tag: str
+    patches: int
+    held: tuple[tuple[str, Verdict], ...] = ()
+
+
+@dataclass(frozen=True)
+class RebaseStatus:
+    """A rebase under way.
+
+    ``stopped`` is the patch that waits; None where only the writing is left. ``report`` is the
+    series as judged so far, None where that cannot be told, for the reason ``problem``. What is
+    unsolved is empty where there is no ``worktree``.
+    """
+
+    source: str
+    onto: str
+    since: str
+    decided: tuple[tuple[str, str], ...]
+    stopped: str | None
+    worktree: str | None = None
+    unmerged: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    report: Report | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """The command that ``patchq undo`` takes back, when it ran, and the paths it changed."""
+
+    label: str
+    time: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """All of it. ``limits`` is what the upstream that lends may lack, or why it is not there."""
+
+    root: str
+    upstream: str
+    lender: str | None
+    limits: tuple[str, ...]
+    bases: tuple[str, ...]
+    series: tuple[SeriesStatus, ...]
+    rebase: RebaseStatus | None
+    last: LastChange | None

@@ -1,0 +1,102 @@
+"""The status of a workspace as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from patchq.model.status import RebaseStatus, Status
+from patchq.report.stopped import render_stop
+from patchq.report.terminal import Writer
+from patchq.report.text import readable
+
+SCHEMA = "patchq.status/1"
+
+_LABEL = 11
+
+
+def render_status(status: Status, console: Console) -> None:
+    """Print ``status``: a line a fact, then the rebase under way and the ways on."""
+    writer = Writer(console)
+    for label, value in _facts(status):
+        writer.line(Text.assemble((f"{label:{_LABEL}}", "dim"), writer.say(value)))
+    if status.rebase is not None:
+        writer.blank()
+        _rebase(writer, status.rebase, console)
+
+
+def _facts(status: Status) -> Iterator[tuple[str, str]]:
+    yield "workspace", status.root
+    yield "upstream", status.upstream
+    if status.lender and status.lender != status.upstream:
+        yield "lent by", status.lender
+    for limit in status.limits:
+        yield "note", limit
+    count = len(status.bases)
+    yield "bases", f"{count}: {status.bases[0]} … {status.bases[-1]}" if count else "none yet"
+    series = [f"{each.tag} ({each.patches})" for each in status.series]
+    yield "series", ", ".join(series) or "none yet"
+    for each in status.series:
+        for name, verdict in each.held:
+            yield "held", f"{name} on {each.tag}: {verdict.value}"
+    if status.last:
+        yield "undo", f"{status.last.label} ({status.last.time})"
+
+
+def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
+    if rebase.report is not None and rebase.stopped is not None:
+        solvable = rebase.worktree is not None
+        render_stop(rebase.report, rebase.stopped, solvable=solvable, console=console)
+    else:
+        at = f", stopped at {rebase.stopped}" if rebase.stopped else ""
+        writer.words(f"{rebase.source} → {rebase.onto} is under way{at}", style="bold")
+    if rebase.decided or rebase.unmerged or rebase.marked or rebase.problem:
+        writer.blank()
+    for name, choice in rebase.decided:
+        writer.line(Text.assemble((f"{choice}: ", "dim"), writer.say(name)))
+    for path in rebase.marked:
+        writer.line(Text.assemble(("markers left: ", "bold red"), writer.say(path)))
+    for path in rebase.unmerged:
+        writer.line(Text.assemble(("not added: ", "bold red"), writer.say(path)))
+    if rebase.problem:
+        writer.words(rebase.problem, style="bold red")
+    elif rebase.stopped is None:
+        writer.words("Everything is decided: `patchq rebase --continue` writes the new series.")
+
+
+def render_status_json(status: Status) -> str:
+    """``status`` as a JSON document."""
+    rebase, last = status.rebase, status.last
+    document = {
+        "schema": SCHEMA,
+        "workspace": readable(status.root),
+        "upstream": status.upstream,
+        "lender": status.lender and readable(status.lender),
+        "limits": list(status.limits),
+        "bases": list(status.bases),
+        "series": [
+            {
+                "tag": each.tag,
+                "patches": each.patches,
+                "held": [{"name": name, "verdict": kind.value} for name, kind in each.held],
+            }
+            for each in status.series
+        ],
+        "rebase": rebase
+        and {
+            "from": rebase.source,
+            "onto": rebase.onto,
+            "since": rebase.since,
+            "decided": [{"name": name, "choice": choice} for name, choice in rebase.decided],
+            "stopped": rebase.stopped,
+            "worktree": rebase.worktree and readable(rebase.worktree),
+            "unmerged": [readable(path) for path in rebase.unmerged],
+            "marked": [readable(path) for path in rebase.marked],
+            "problem": rebase.problem,
+        },
+        "undo": last and {"command": last.label, "time": last.time, "paths": list(last.paths)},
+    }
+    return json.dumps(document, indent=2) + "\n"
