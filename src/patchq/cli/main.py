@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -124,41 +125,25 @@ def _words(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
-# Each module adds its command to the app.
-from patchq.cli import (  # noqa: E402
-    demo,
-    export,
-    fetch,
-    import_patches,
-    import_upstream,
-    init,
-    lint,
-    list_patches,
-    lock,
-    rebase,
-    report,
-    revive,
-    show,
-    status,
-    undo,
+# The modules of the commands, in the order of the help; each adds its own to the app.
+COMMANDS = (
+    "init",
+    "status",
+    "lock",
+    "fetch",
+    "import_upstream",
+    "import_patches",
+    "list_patches",
+    "show",
+    "lint",
+    "rebase",
+    "report",
+    "why",
+    "revive",
+    "undo",
+    "export",
+    "demo",
 )
 
-for module in (
-    init,
-    status,
-    lock,
-    fetch,
-    import_upstream,
-    import_patches,
-    list_patches,
-    show,
-    lint,
-    rebase,
-    report,
-    why,
-    revive,
-    undo,
-    export,
-    demo,
-):
-    module.register(app)
+for command in COMMANDS:
+    import_module(f"patchq.cli.{command}").register(app)

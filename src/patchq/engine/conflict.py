@@ -204,6 +204,7 @@ def where_it_stands(project: Project, operation: Operation) -> tuple[Rebased, Un
     worktree = worktree_of(project.workspace, project.store)
     if not operation.layout or not worktree.holds(operation.layout):
         return rebased, None
+    worktree.relink()
     return rebased, _unsolved(project.store.objects, worktree, collision, worktree.snapshot())
 
 

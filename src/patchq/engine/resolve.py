@@ -11,6 +11,10 @@ from patchq.git.store import Store
 from patchq.model.patch import Patch
 
 
+_NO_SECTION = b"@@ Commit message\n \n"
+"""How range-diff heads a difference that begins with the first file's name."""
+
+
 def changed_paths(objects: Objects, old: str, new: str, prefix: str = "") -> set[str]:
     """Every file that differs between two trees."""
     before, after = objects.tree(old), objects.tree(new)
@@ -68,7 +72,8 @@ def compare(store: Store, collision: Collision, tree: str) -> bytes:
     ]
     # whatever differs, they are to be shown as one pair
     shown = store.git.run("range-diff", "--no-color", "--creation-factor=10000", *ranges).stdout
-    return b"".join(line[4:] for line in shown.splitlines(keepends=True)[1:])
+    text = b"".join(line[4:] for line in shown.splitlines(keepends=True)[1:])
+    return text.removeprefix(_NO_SECTION)
 
 
 def _commits(objects: Objects, subject: str, old: str, new: str) -> str:

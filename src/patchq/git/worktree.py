@@ -24,14 +24,15 @@ from patchq.git.store import Store
 _CONFIG = f"""\
 [core]
 \tbare = false
+\tfsmonitor = false
 \thooksPath = {os.devnull}
 """
 
 # Of the highest precedence (gitattributes): no attribute of the upstream tree converts a byte.
 _ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding\n"
 
-# What merge tools and editors leave beside a file is nobody's change.
-_EXCLUDE = b"*.orig\n*.rej\n*~\n.*.sw[op]\n"
+# What merge tools, editors and interpreters leave beside a file is nobody's change.
+_EXCLUDE = b"*.orig\n*.rej\n*~\n.*.sw[op]\n.DS_Store\n/.idea/\n/.vscode/\n__pycache__/\n"
 
 _READY = "patchq-ready"
 _NO_OBJECT = "0" * 40

@@ -15,6 +15,7 @@ from itertools import dropwhile
 from patchq.errors import InputError, Where
 
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
+_GUARDS = re.compile(rb"(?:\s*#[-+]\S+)*\s*")
 _STRIP = re.compile(r"-p([0-9]+)$")
 
 
@@ -110,12 +111,12 @@ class Series:
     def guard(self, name: str, guards: Iterable[Guard]) -> Series:
         """The series with exactly these guards on patch ``name``; a comment after them stays."""
         lines, line = self._lines(), self.entry(name).line - 1
-        given, mark, comment = lines[line].partition(b"#")
-        words = (mark + comment).split()
-        free = next((n for n, word in enumerate(words) if word[:2] not in (b"#+", b"#-")), None)
-        text = b"" if free is None else (mark + comment)[(mark + comment).index(words[free]) :]
-        marks = [str(guard).encode("utf-8", "surrogateescape") for guard in guards]
-        lines[line] = b" ".join([given.rstrip(), *marks, *([text.rstrip()] if text else [])]) + b"\n"
+        given, mark, rest = lines[line].rstrip().partition(b"#")
+        comment = _GUARDS.sub(b"", mark + rest, count=1)
+        if comment and not comment.startswith(b"#"):
+            comment = b"# " + comment
+        words = [given.rstrip(), *(_encode(str(guard)) for guard in guards), comment]
+        lines[line] = b" ".join(filter(None, words)) + b"\n"
         return self._with(lines)
 
     def arrange(self, entries: Sequence[SeriesEntry]) -> Series:
@@ -131,17 +132,20 @@ class Series:
         blocks = SequenceMatcher(None, self.names, wanted, autojunk=False).get_matching_blocks()
         staying = {name for block in blocks for name in wanted[block.b : block.b + block.size]}
         following = _followers(wanted, staying)
-        result = [rendered[name] for name in following[""]] if not staying else []
+        at = {entry.line: entry.name for entry in self.entries}
         first = next((name for name in self.names if name in staying), None)
+        result: list[bytes] = []
         for number, line in enumerate(lines, 1):
-            entry = next((entry for entry in self.entries if entry.line == number), None)
-            if entry is None:
+            name = at.get(number)
+            if name is None:
                 result.append(line)
-            elif entry.name in staying:
-                if entry.name == first:
-                    result.extend(rendered[name] for name in following[""])
+            elif name in staying:
+                before = following[""] if name == first else []
+                result.extend(rendered[other] for other in before)
                 result.append(line)
-                result.extend(rendered[name] for name in following[entry.name])
+                result.extend(rendered[other] for other in following[name])
+        if first is None:
+            result.extend(rendered[name] for name in wanted)
         return self._with(result)
 
     def _lines(self) -> list[bytes]:

@@ -8,10 +8,10 @@ A module is known by its place: its path without ``.py``, a package's without ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from posixpath import dirname
+from posixpath import basename, dirname
 
 from patchq.engine.verify.modules import (
     STAR,
@@ -68,9 +68,14 @@ class _Missing:
         return self.module, self.name
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What to look for elsewhere in the tree."""
-        return (self.name,) if self.name else self.asked
+    def where(self) -> Where:
+        """Where it is asked for."""
+        return Where(self.file, self.line)
+
+    @property
+    def last_word(self) -> str:
+        """What whoever asks for it has to spell out."""
+        return self.name or self.module.rpartition(".")[2]
 
 
 class _Packages:
@@ -79,17 +84,12 @@ class _Packages:
     def __init__(self, paths: Iterable[str]):
         paths = frozenset(paths)
         self._initial = {dirname(path) for path in paths if path.endswith("/__init__.py")}
-        files = {path.rpartition("/")[2] for path in paths}
-        self._projects = {
-            dirname(path)
-            for path in paths
-            if files and path.rpartition("/")[2] in _PROJECT_FILES
-        }
+        self._projects = {dirname(path) for path in paths if basename(path) in _PROJECT_FILES}
         self.roots: dict[str, list[str]] = {}
         for directory in sorted(self._initial):
             parent = dirname(directory)
             if parent not in self._initial and self._is_root(parent):
-                self.roots.setdefault(directory.rpartition("/")[2], []).append(parent)
+                self.roots.setdefault(basename(directory), []).append(parent)
 
     def _is_root(self, directory: str) -> bool:
         """Whether what lies in ``directory`` is imported by its own name."""
@@ -100,14 +100,11 @@ class _Packages:
 
     def dotted(self, place: str) -> str:
         """The name that a place is imported by; its path where it has none."""
-        best = ""
-        for name, roots in self.roots.items():
-            for root in roots:
-                top = _below(root, name)
-                if (place == top or place.startswith(f"{top}/")) and len(root) >= len(best):
-                    best = f"{root}/" if root else ""
-                    return place[len(best) :].replace("/", ".")
-        return place
+        tops = [(root, _below(root, name)) for name, roots in self.roots.items() for root in roots]
+        around = [root for root, top in tops if f"{place}/".startswith(f"{top}/")]
+        if not around:
+            return place
+        return place.removeprefix(f"{max(around, key=len)}/").replace("/", ".")
 
 
 class _Tree:
@@ -144,15 +141,19 @@ class _Tree:
             facts = self.facts(path)
             if facts is not None:
                 return _Module(place, facts)
-        parent, name = dirname(place), place.rpartition("/")[2]
-        holder = self._objects.entry(self.oid, parent) if parent else None
-        names = self._objects.tree(holder.oid if holder and holder.is_tree else self.oid)
-        if (not parent or (holder and holder.is_tree)) and any(
-            other.startswith(f"{name}.") and other.endswith(_COMPILED) for other in names
-        ):
+        stem = f"{basename(place)}."
+        if any(name.startswith(stem) and name.endswith(_COMPILED) for name in self._beside(place)):
             return _Module(place, Facts(open=True))
         entry = self._objects.entry(self.oid, place) if place else None
         return _Module(place, None) if entry is not None and entry.is_tree else None
+
+    def _beside(self, place: str) -> Iterable[str]:
+        """The names in the directory that ``place`` lies in."""
+        parent = dirname(place)
+        if not parent:
+            return self._objects.tree(self.oid)
+        holder = self._objects.entry(self.oid, parent)
+        return self._objects.tree(holder.oid) if holder and holder.is_tree else ()
 
     def places(self, importer: str, module: str, level: int) -> tuple[str, ...] | None:
         """Where ``module`` may be, asked for by the file ``importer``.
@@ -193,9 +194,7 @@ class _Tree:
         seen.add(module.place)
         return any(self._brings(module.place, star, name, when, seen) for star in facts.stars)
 
-    def _brings(
-        self, place: str, star: Import, name: str, when: When, seen: set[str]
-    ) -> bool:
+    def _brings(self, place: str, star: Import, name: str, when: When, seen: set[str]) -> bool:
         """Whether ``from … import *`` in the module at ``place`` binds ``name`` there."""
         sources = self.resolve(self.file(place), star)
         if sources is None:
@@ -326,188 +325,249 @@ def check_imports(
     something which ``before`` had and ``after`` has not. ``patches`` name the guilty; ``cache`` is
     the directory of the workspace's caches.
     """
-    return _Check(store, before, after, patches, FactsCache(cache / "imports")).section()
+    changed = _changed(store, before, after)
+    if not changed:
+        return Section(NAME, "no Python file is touched", skipped=True)
+    packages = _Packages({*_paths(store, before), *changed})
+    known = FactsCache(cache / NAME)
+    check = _Check(
+        store,
+        _Tree(store, before, packages, known),
+        _Tree(store, after, packages, known),
+        changed,
+        patches,
+    )
+    return check.section()
 
 
+@dataclass(frozen=True)
 class _Check:
-    def __init__(
-        self,
-        store: Store,
-        before: str,
-        after: str,
-        patches: Sequence[Patch],
-        cache: FactsCache,
-    ):
-        self._git = store.git
-        self._patches = patches
-        self._changed = _changed(store, before, after)
-        if self._changed:
-            names = store.git.run("ls-tree", "-r", "-z", "--name-only", before).stdout.split(b"\0")
-            paths = {decode_path(name) for name in names if name}
-            packages = _Packages(paths.union(self._changed))
-        else:
-            packages = _Packages(())
-        self._before = _Tree(store, before, packages, cache)
-        self._after = _Tree(store, after, packages, cache)
+    """Two trees, the Python files that differ, and the patches that made the difference."""
+
+    store: Store
+    before: _Tree
+    after: _Tree
+    changed: tuple[str, ...]
+    patches: Sequence[Patch]
 
     def section(self) -> Section:
         """What was found."""
-        if not self._changed:
-            return Section(NAME, "no Python file is touched", skipped=True)
-        touched = [path for path in self._changed if self._after.facts(path) is not None]
-        lost = self._lost()
-        askers = sorted(self._askers(lost) - set(touched))
+        touched = [path for path in self.changed if self.after.facts(path) is not None]
+        askers = sorted(self._askers().difference(touched))
         failures: list[Failure] = []
         notes: list[Remark] = []
         for path in (*touched, *askers):
-            error = (self._after.facts(path) or Facts()).error
-            if error is not None:
-                notes.append(Remark(f"not Python: {error[1]}", Where(path, error[0])))
             for missing in self._new(path):
-                self._judge(missing, path in touched, failures, notes)
-        for place in sorted(self._open(touched)):
-            text = f"{self._after.packages.dotted(place)} makes names as it runs: not checked"
-            notes.append(Remark(text, Where(self._after.file(place))))
-        summary = f"{_count(len(touched), 'touched file')}"
+                excuse = self._excuse(missing)
+                if excuse is None:
+                    failures.append(self._failure(missing))
+                else:
+                    notes.append(Remark(f"{_text(missing)} ({excuse})", missing.where))
+        for path in touched:
+            notes += self._unchecked(path)
+        summary = _count(len(touched), "Python file") + " touched"
         if askers:
-            summary += f", {_count(len(askers), 'file')} that asked for what is gone"
+            summary += f", {_count(len(askers), 'more')} may ask for what is gone"
         return Section(NAME, summary, tuple(failures), tuple(dict.fromkeys(notes)))
 
     # -- what the series took away
 
-    def _lost(self) -> set[str]:
-        """The places at which something that could be imported no longer can be."""
-        lost = {place for path in self._changed for place in [_place(path)] if self._is_lost(place)}
-        waiting = lost
+    def _askers(self) -> set[str]:
+        """The files of the patched tree that may ask for what it has no longer."""
+        found: set[str] = set()
+        lost = waiting = {_place(path) for path in self.changed if self._is_lost(_place(path))}
         while waiting:
-            waiting = {
-                _place(path)
-                for path, facts in self._mentioning(waiting)
-                for star in facts.stars
-                for module in self._before.resolve(path, star) or ()
-                if module.place in waiting
-            } - lost
-            lost |= waiting
-        return lost
-
-    def _is_lost(self, place: str) -> bool:
-        old, new = self._before.module(place), self._after.module(place)
-        if old is None or old.facts is None:
-            return False
-        if new is None or new.facts is None:
-            return True
-        if new.facts.open:
-            return False
-        kept = new.facts
-        fewer = old.facts.names - kept.names or old.facts.typing_names - kept.typing_names
-        return bool(fewer or old.facts.open or set(old.facts.stars) - set(kept.stars))
-
-    def _mentioning(self, places: Iterable[str]) -> Iterator[tuple[str, Facts]]:
-        """The files of the patched tree that hold the last word of one of ``places``."""
-        words = {place.rpartition("/")[2] for place in places}
-        rows = lines_with_words(self._git, self._after.oid, words, _PYTHON)
-        for path in dict.fromkeys(path for path, _ in rows):
-            facts = self._after.facts(path)
-            if facts is not None:
-                yield path, facts
-
-    def _askers(self, lost: set[str]) -> set[str]:
-        relative = {dirname(place) for place in lost}
-        found = {path for path, _ in self._mentioning(lost)} if lost else set()
-        # `from . import name` in a package says no word of the package's own name
-        for directory in relative | lost:
-            found |= {path for path in self._inside(directory)}
+            mention = self._mentioning(waiting)
+            found |= set(mention)
+            waiting = {_place(path) for path in mention if self._passes_on(path, waiting)} - lost
+            lost = lost | waiting
         return found
 
-    def _inside(self, directory: str) -> Iterator[str]:
-        if f"{directory}/__init__.py" not in self._changed:
-            return
-        for module in self._after.files_in(directory):
-            yield module
+    def _is_lost(self, place: str) -> bool:
+        """Whether something that could be imported from ``place`` no longer can be."""
+        old, new = self.before.module(place), self.after.module(place)
+        if old is None or old.facts is None:
+            return False
+        return new is None or new.facts is None or not _covers(new.facts, old.facts)
+
+    def _passes_on(self, path: str, places: Collection[str]) -> bool:
+        """Whether ``path`` takes all that one of ``places`` has, and so loses it too."""
+        facts = self.before.facts(path)
+        return facts is not None and any(
+            module.place in places
+            for star in facts.stars
+            for module in self.before.resolve(path, star) or ()
+        )
+
+    def _mentioning(self, places: Collection[str]) -> tuple[str, ...]:
+        """The files that hold the last word of one of ``places``.
+
+        Inside of a package, ``from . import name`` does not say what it is called: there, those
+        that hold a name it has lost.
+        """
+        git, tree = self.store.git, self.after.oid
+        rows = lines_with_words(git, tree, {basename(place) for place in places}, _PYTHON)
+        found = dict.fromkeys(path for path, _ in rows)
+        for place in places:
+            old = self.before.module(place)
+            if old is None or old.facts is None or self.before.file(place) == f"{place}.py":
+                continue
+            new = self.after.module(place)
+            kept = new.facts.names if new and new.facts else frozenset[str]()
+            rows = lines_with_words(git, tree, old.facts.names - kept, _PYTHON)
+            found |= dict.fromkeys(path for path, _ in rows if path.startswith(f"{place}/"))
+        return tuple(found)
 
     # -- what is missing
 
     def _new(self, path: str) -> Iterator[_Missing]:
         """What ``path`` misses in the patched tree and did not miss before."""
-        missing = self._after.missing(path)
-        if not missing:
-            return
-        known = {item.key for item in self._before.missing(path)}
-        yield from (item for item in missing if item.key not in known)
+        missing = self.after.missing(path)
+        if missing:
+            known = {item.key for item in self.before.missing(path)}
+            yield from (item for item in missing if item.key not in known)
 
-    def _judge(
-        self, missing: _Missing, touched: bool, failures: list[Failure], notes: list[Remark]
-    ) -> None:
-        where = Where(missing.file, missing.line)
-        text = _text(missing)
+    def _excuse(self, missing: _Missing) -> str | None:
+        """Why it is no failure."""
         if missing.when is When.NEVER:
-            notes.append(Remark(f"{text} (under TYPE_CHECKING: never run)", where))
-        elif missing.replaced:
-            notes.append(Remark(f"{text} (the other side of the try has it)", where))
-        elif self._upstream_misses(missing):
-            notes.append(Remark(f"{text} (upstream asks for it too, and has none either)", where))
-        else:
-            homes = self._homes(missing)
-            patch = self._guilty(missing, touched)
-            failures.append(Failure(f"{text}{homes}", where, patch))
+            return "for type checkers only: never run"
+        if missing.replaced:
+            return "the other side of the try has it"
+        if self._upstream_misses(missing):
+            return "so do files of the unpatched tree: a build makes it, or it is broken there"
+        return None
 
     def _upstream_misses(self, missing: _Missing) -> bool:
-        """Whether a file of the unpatched tree asks in vain for the same: it is made by a build."""
-        word = missing.name or missing.module.rpartition(".")[2]
-        rows = lines_with_words(self._git, self._before.oid, [word], _PYTHON)
+        rows = lines_with_words(self.store.git, self.before.oid, [missing.last_word], _PYTHON)
         return any(
             missing.key == other.key
             for path in dict.fromkeys(path for path, _ in rows)
-            for other in self._before.missing(path)
+            for other in self.before.missing(path)
         )
 
-    def _guilty(self, missing: _Missing, touched: bool) -> str | None:
-        """The patch that asks for it, or that took it away."""
-        word = (missing.name or missing.module.rpartition(".")[2]).encode()
-        place = missing.module.replace(".", "/").encode()
-        for patch in reversed(self._patches):
-            sign = b"+" if touched and missing.file in patch.paths else b"-"
-            concerned = missing.file in patch.paths if touched else place in patch.diff
-            if concerned and re.search(
-                rb"^" + re.escape(sign) + rb".*\b" + re.escape(word) + rb"\b", patch.diff, re.M
-            ):
-                return patch.name
-        concerned_patches = [
-            patch.name
-            for patch in self._patches
-            if missing.file in patch.paths or any(place in p.encode() for p in patch.paths)
-        ]
-        return concerned_patches[-1] if concerned_patches else None
+    def _unchecked(self, path: str) -> Iterator[Remark]:
+        """What ``path`` takes from modules that make names as they run."""
+        facts = self.after.facts(path) or Facts()
+        if facts.error is not None:
+            yield Remark(f"not Python: {facts.error[1]}", Where(path, facts.error[0]))
+        for item in facts.imports:
+            for module in self.after.resolve(path, item) or ():
+                if item.name and module.facts and module.facts.open:
+                    if item.name in module.facts.names:
+                        continue
+                    name = self.after.packages.dotted(module.place)
+                    text = f"{item.name}: {name} makes names as it runs, so this is not checked"
+                    yield Remark(text, Where(path, item.line))
+
+    def _failure(self, missing: _Missing) -> Failure:
+        return Failure(
+            f"{_text(missing)}; {self._homes(missing)}", missing.where, self._guilty(missing)
+        )
+
+    def _guilty(self, missing: _Missing) -> str | None:
+        """The last patch that asks for it, or, where none does, that took it away."""
+        word = re.escape(missing.last_word.encode())
+        asks = re.compile(rb"^\+.*\b%b\b" % word, re.MULTILINE)
+        takes = re.compile(rb"^-.*\b%b\b|^(?:rename|deleted) " % word, re.MULTILINE)
+        asking = [p for p in self.patches if missing.file in p.paths and asks.search(p.diff)]
+        taking = [p for p in self.patches if takes.search(p.diff)]
+        guilty = asking or taking
+        return guilty[-1].name if guilty else None
 
     def _homes(self, missing: _Missing) -> str:
         """Where what is missing lives now, in words."""
-        homes: dict[str, list[str]] = {}
-        for word in missing.words:
-            for place in self._definitions(word):
-                homes.setdefault(place, []).append(word)
+        words = (missing.name,) if missing.name else missing.asked
         last = missing.module.rpartition(".")[2]
-        if not missing.words:
-            homes = {place: [] for place in self._named(last)}
+        homes: dict[str, set[str]] = {}
+        for word in words:
+            for place in self._definitions(word):
+                homes.setdefault(place, set()).add(word)
+        if not homes:
+            paths = (path for path in _paths(self.store, self.after.oid) if path.endswith(".py"))
+            homes = {place: set() for place in map(_place, paths) if basename(place) == last}
+            words = (last,)
+        if not homes:
+            return "nothing of that name is in the tree"
         ranked = sorted(
-            homes, key=lambda place: (-len(homes[place]), place.rpartition("/")[2] != last, place)
+            homes, key=lambda place: (-len(homes[place]), basename(place) != last, place)
         )
-        if not ranked:
-            return "; nothing of that name is in the tree"
-        shown = [self._after.packages.dotted(place) for place in ranked[:_MOST_HOMES]]
+        shown = [self.after.packages.dotted(place) for place in ranked[:_MOST_HOMES]]
         more = f" and {len(ranked) - _MOST_HOMES} more" if len(ranked) > _MOST_HOMES else ""
-        subject = ", ".join(missing.words) or last
-        return f"; {subject} {'lives' if len(missing.words) < 2 else 'live'} in {', '.join(shown)}{more} now"
+        verb = "lives" if len(words) == 1 else "live"
+        return f"{', '.join(words)} {verb} in {', '.join(shown)}{more} now"
 
-    def _definitions(self, word: str) -> list[str]:
-        defines = re.compile(
-            rb"(?:async\s+def|def|class)\s+%b\b|%b\s*(?::[^=]*)?=(?!=)"
-            % (word.encode(), word.encode())
-        )
-        rows = lines_with_words(self._git, self._after.oid, [word], _PYTHON)
-        return list(dict.fromkeys(_place(path) for path, text in rows if defines.match(text)))
+    def _definitions(self, word: str) -> tuple[str, ...]:
+        """The places that define ``word`` at their top level."""
+        rows = lines_with_words(self.store.git, self.after.oid, [word], _PYTHON)
+        name = re.escape(word.encode())
+        line = re.compile(rb"(?:(?:async +)?def|class) +%b\b|%b *(?::[^=]*)?=(?!=)" % (name, name))
+        return tuple(dict.fromkeys(_place(path) for path, text in rows if line.match(text)))
 
-    def _named(self, word: str) -> list[str]:
-        output = self._git.run("ls-tree", "-r", "-z", "--name-only", self._after.oid).stdout
-        paths = (decode_path(name) for name in output.split(b"\0") if name)
-        places = (_place(path) for path in paths if path.endswith(_PYTHON))
-        return [place for place in places if place.rpartition("/")[2] == word]
+
+def _changed(store: Store, before: str, after: str) -> tuple[str, ...]:
+    """The Python files that differ between two trees."""
+    output = store.git.run(
+        "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after
+    ).stdout
+    paths = (decode_path(name) for name in output.split(b"\0") if name)
+    return tuple(path for path in paths if path.endswith(".py"))
+
+
+def _paths(store: Store, tree: str) -> tuple[str, ...]:
+    output = store.git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout
+    return tuple(decode_path(name) for name in output.split(b"\0") if name)
+
+
+def _place(path: str) -> str:
+    """The place of the module that a file is."""
+    place = path.rpartition(".")[0]
+    return dirname(place) if basename(place) == "__init__" else place
+
+
+def _below(directory: str, name: str) -> str:
+    return f"{directory}/{name}" if directory else name
+
+
+def _covers(new: Facts, old: Facts) -> bool:
+    """Whether ``new`` has every name that could be taken from ``old``."""
+    if new.open:
+        return True
+    return (
+        not old.open
+        and old.names <= new.names
+        and old.typing_names <= new.names | new.typing_names
+        and {(star.module, star.level) for star in old.stars}
+        <= {(star.module, star.level) for star in new.stars}
+    )
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _joined(found: Iterable[_Missing]) -> tuple[_Missing, ...]:
+    """Each missing thing once a line; what is taken from one missing module put together."""
+    joined: dict[tuple[object, ...], _Missing] = {}
+    for item in found:
+        place = (item.line if item.name else None, item.when, item.replaced, item.key)
+        known = joined.get(place)
+        if known is None:
+            joined[place] = item
+        elif item.asked:
+            joined[place] = replace(known, asked=tuple(dict.fromkeys(known.asked + item.asked)))
+    return tuple(joined.values())
+
+
+def _text(missing: _Missing) -> str:
+    if missing.name is None:
+        names = f" ({', '.join(missing.asked)})" if missing.asked else ""
+        text = f"module {missing.module}{names} is not in the tree"
+    else:
+        text = f"{missing.module} has no {missing.name}"
+    if missing.swallowed is not None:
+        text += f", which the try on line {missing.swallowed} swallows"
+    return text
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 and noun != 'more' else ''}"

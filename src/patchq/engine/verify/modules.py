@@ -144,10 +144,8 @@ class FactsCache:
 def _written(facts: Facts) -> dict[str, Any]:
     return {
         "imports": [
-            [
-                *(item.module, item.level, item.name, item.bound, item.line, item.when.value),
-                *(() if item.attempt is None else (item.attempt.line, item.attempt.fallback)),
-            ]
+            [item.module, item.level, item.name, item.bound, item.line, item.when.value]
+            + ([] if item.attempt is None else [item.attempt.line, item.attempt.fallback])
             for item in facts.imports
         ],
         "uses": [[list(use.path), use.line, use.when.value] for use in facts.uses],
@@ -163,8 +161,8 @@ def _read(kept: dict[str, Any]) -> Facts:
     exported, error = kept["exported"], kept["error"]
     return Facts(
         imports=tuple(
-            Import(*row[:5], When(row[5]), Attempt(*row[6:]) if row[6:] else None)
-            for row in kept["imports"]
+            Import(module, level, name, bound, line, When(when), Attempt(*rest) if rest else None)
+            for module, level, name, bound, line, when, *rest in kept["imports"]
         ),
         uses=tuple(Use(tuple(path), line, When(when)) for path, line, when in kept["uses"]),
         names=frozenset(kept["names"]),
@@ -255,24 +253,24 @@ class _Reader(ast.NodeVisitor):
         later = place.when if place.when is When.NEVER else When.LATER
         return replace(place, scope="function", when=later, attempt=None)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._function(node)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:  # noqa: N802
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
         self._function(node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._bind(node.name)
         self.rebound.add(node.name)
         self._all([*node.decorator_list, *node.bases, *node.keywords])
         with self._at(self._inside("class")):
             self._all(node.body)
 
-    def visit_Lambda(self, node: ast.Lambda) -> None:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> None:
         with self._at(self._inside("function")):
             self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> None:  # noqa: N802
+    def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
         never, later = replace(self.place, when=When.NEVER), replace(self.place, when=When.LATER)
         body = orelse = self.place
@@ -287,10 +285,10 @@ class _Reader(ast.NodeVisitor):
         with self._at(orelse):
             self._all(node.orelse)
 
-    def visit_Try(self, node: ast.Try) -> None:  # noqa: N802
+    def visit_Try(self, node: ast.Try) -> None:
         self._try(node)
 
-    def visit_TryStar(self, node: ast.TryStar) -> None:  # noqa: N802
+    def visit_TryStar(self, node: ast.TryStar) -> None:
         self._try(node)
 
     def _try(self, node: ast.Try | ast.TryStar) -> None:
@@ -307,7 +305,7 @@ class _Reader(ast.NodeVisitor):
             self._all(node.handlers)
         self._all([*node.orelse, *node.finalbody])
 
-    def visit_With(self, node: ast.With) -> None:  # noqa: N802
+    def visit_With(self, node: ast.With) -> None:
         self._all(node.items)
         suppressed = {
             name
@@ -325,12 +323,12 @@ class _Reader(ast.NodeVisitor):
 
     # -- imports
 
-    def visit_Import(self, node: ast.Import) -> None:  # noqa: N802
+    def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             first = alias.name.partition(".")[0]
             self._import(alias.name, 0, None, alias.asname or first, alias.lineno)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
             bound = alias.asname or alias.name
             self._import(node.module or "", node.level, alias.name, bound, alias.lineno)
@@ -341,7 +339,7 @@ class _Reader(ast.NodeVisitor):
         if name != STAR:
             self._bind(bound)
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> None:
         function = _last_name(node.func)
         text = [item.value for item in node.args if isinstance(item, ast.Constant)]
         words = [value for value in text if isinstance(value, str)]
@@ -362,10 +360,10 @@ class _Reader(ast.NodeVisitor):
 
     # -- names
 
-    def visit_Global(self, node: ast.Global) -> None:  # noqa: N802
+    def visit_Global(self, node: ast.Global) -> None:
         self.names.update(node.names)
 
-    def visit_Name(self, node: ast.Name) -> None:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
             self._bind(node.id)
             self.rebound.add(node.id)
@@ -374,18 +372,18 @@ class _Reader(ast.NodeVisitor):
         self.rebound.add(node.arg)
         self.generic_visit(node)
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:  # noqa: N802
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         self._named(node.name)
         self.generic_visit(node)
 
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:  # noqa: N802
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
         self._named(node.name)
         self.generic_visit(node)
 
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:  # noqa: N802
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
         self._named(node.name)
 
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:  # noqa: N802
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         self._named(node.rest)
         self.generic_visit(node)
 
@@ -394,7 +392,7 @@ class _Reader(ast.NodeVisitor):
             self._bind(name)
             self.rebound.add(name)
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> None:
         path = _path(node)
         if path is None:
             self.generic_visit(node)
@@ -403,22 +401,22 @@ class _Reader(ast.NodeVisitor):
         elif not self.place.probing:
             self.uses.append(Use(path, node.end_lineno or node.lineno, self.place.when))
 
-    def visit_Subscript(self, node: ast.Subscript) -> None:  # noqa: N802
+    def visit_Subscript(self, node: ast.Subscript) -> None:
         stored = not isinstance(node.ctx, ast.Load)
         self.open = self.open or (stored and _is_namespace(node.value))
         self.generic_visit(node)
 
-    def visit_Assign(self, node: ast.Assign) -> None:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
             self._all_names(target, node.value, more=False)
         self.generic_visit(node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self._all_names(node.target, node.value, more=False)
         self.generic_visit(node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self._all_names(node.target, node.value, more=True)
         self.generic_visit(node)
 

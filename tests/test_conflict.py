@@ -1,0 +1,675 @@
+"""A rebase that stops at a conflict, on the real command line and with the user's own git."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine
+from miniature import Edits, MakeMiniature, Miniature
+from workspaces import make_workspace, placed
+
+from patchq.errors import Where
+from patchq.model.retired import Standing, read_retired
+from patchq.model.verdict import Verdict
+from patchq.model.workspace import Workspace
+
+Run = subprocess.CompletedProcess[str]
+UserGit = Callable[..., str]
+
+
+def text(name: str, **lines: str) -> str:
+    """A file of twelve lines that stand nowhere else, some of them as given."""
+    return "".join(f"{name}_{number} = {lines.get(f'l{number}', number)}\n" for number in range(12))
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """``fight`` and ``later`` collide from v1 to v2, ``dead`` is deleted, ``far`` moves."""
+    made = miniature()
+    files: Edits = {f"src/{name}.py": text(name) for name in ("fight", "later", "calm", "gate")}
+    made.commit("Start (#1)", {**files, "old/far.py": text("far"), "docs/notes.md": "notes\n"})
+    made.tag("v1")
+    made.commit("Fight (#2)", {"src/fight.py": text("fight", l6="'theirs'")})
+    made.commit("Later (#3)", {"src/later.py": text("later", l6="'theirs'")})
+    made.move("old/far.py", "new/far.py", "Move it (#4)")
+    made.commit("Far (#5)", {"new/far.py": text("far", l6="'theirs'")})
+    made.commit("Respell (#6)", {"src/gate.py": text("gate", l1="'respelled'")})
+    made.tag("v2")
+    made.commit("Calm (#7)", {"docs/notes.md": "more notes\n"})
+    made.tag("v3")
+    return made
+
+
+def patch(upstream: Miniature, name: str, path: str, **trailers: str) -> bytes:
+    edits = {path: text(name, l6="'ours'")}
+    return upstream.patch("v1", edits, f"Change {name}", trailers=trailers)
+
+
+@pytest.fixture
+def workspace(upstream: Miniature) -> Workspace:
+    """Four patches, of which the second and the third collide on v2."""
+    return make_workspace(
+        upstream,
+        {
+            "calm.patch": patch(upstream, "calm", "src/calm.py"),
+            "fight.patch": patch(upstream, "fight", "src/fight.py"),
+            "far.patch": patch(upstream, "far", "old/far.py"),
+            "gate.patch": patch(upstream, "gate", "src/gate.py"),
+        },
+        bases=("v1", "v2", "v3"),
+    )
+
+
+@pytest.fixture
+def git(workspace: Workspace, tmp_path: Path) -> UserGit:
+    """The user's git in the worktree, with the user's (hostile) configuration."""
+    config = tmp_path / "gitconfig"
+    config.write_text(
+        "[user]\n\tname = Uma User\n\temail = uma@example.org\n"
+        "[core]\n\tautocrlf = true\n\teol = crlf\n\thooksPath = /nowhere\n"
+        "[commit]\n\tgpgSign = true\n[merge]\n\tconflictStyle = merge\n"
+        '[merge]\n\ttool = mine\n[mergetool "mine"]\n\tcmd = cp "$REMOTE" "$MERGED"\n'
+        "\ttrustExitCode = true\n[mergetool]\n\tprompt = false\n"
+    )
+
+    def run(*args: str) -> str:
+        done = subprocess.run(
+            ["git", *args],
+            cwd=worktree(workspace),
+            env={"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": str(config), "HOME": "/"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def worktree(workspace: Workspace) -> Path:
+    return workspace.state_dir / "worktree"
+
+
+def series_bytes(workspace: Workspace) -> dict[str, bytes]:
+    """Everything that is the user's: series and lock."""
+    files = [workspace.lock_path, *workspace.series_dir.rglob("*")]
+    return {
+        str(file.relative_to(workspace.root)): file.read_bytes()
+        for file in sorted(files)
+        if file.is_file()
+    }
+
+
+def stopped(workspace: Workspace) -> str | None:
+    fields = json.loads((workspace.state_dir / "operation.json").read_text())
+    found = fields["stopped"]
+    assert found is None or isinstance(found, str)
+    return found
+
+
+def in_markers(content: str, solution: str) -> str:
+    """``content`` with its conflict solved."""
+    solved, count = re.subn(r"<<<<<<< .*?>>>>>>> [^\n]*\n", solution, content, flags=re.S)
+    assert count == 1
+    return solved
+
+
+def solve(workspace: Workspace, git: UserGit, path: str, solution: str) -> None:
+    """What a person with a plain editor and git does."""
+    file = worktree(workspace) / path
+    file.write_text(in_markers(file.read_text(), solution))
+    git("add", path)
+
+
+def start(patchq: CommandLine, workspace: Workspace, onto: str = "v2") -> Run:
+    done = patchq("rebase", "--onto", onto, cwd=workspace.root)
+    assert done.returncode == 1, done.stderr
+    return done
+
+
+def go_on(patchq: CommandLine, workspace: Workspace, code: int = 0) -> Run:
+    done = patchq("rebase", "--continue", cwd=workspace.root)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def finish(patchq: CommandLine, workspace: Workspace, git: UserGit) -> Run:
+    """From the first stop to the end, both conflicts solved by hand."""
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    go_on(patchq, workspace, 1)
+    solve(workspace, git, "new/far.py", "far_6 = 'both'\n")
+    return go_on(patchq, workspace)
+
+
+def tree_of(upstream: Miniature, workspace: Workspace, tag: str) -> dict[str, bytes]:
+    """What git makes of the series on its tag."""
+    directory = workspace.load(tag)
+    return placed(upstream, tag, *(directory.patches[n].raw for n in directory.series.names))
+
+
+# The stop
+
+
+def test_the_stop_says_what_why_and_how_on(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    before = series_bytes(workspace)
+    done = start(patchq, workspace)
+    commit = upstream.git("log", "--format=%H", "-1", "--grep=Fight", "v2").decode()[:9]
+    for words in (
+        "v1 → v2 stopped at patch 2 of 4",
+        "conflict  fight.patch",
+        f"{commit} (#2)",
+        "conflicting src/fight.py hunk 1",
+        "1 more may need you",
+        "patchq rebase --continue",
+        "patchq rebase --skip --reason WHY",
+        "patchq rebase --abort",
+    ):
+        assert words in done.stdout
+    assert len(done.stdout.splitlines()) < 20
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert series_bytes(workspace) == before
+
+
+def test_the_worktree_is_sparse_and_marked(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    assert not (worktree(workspace) / "docs").exists()
+    content = (worktree(workspace) / "src/fight.py").read_bytes()
+    assert b"\r" not in content
+    assert re.findall(rb"^(?:[<|>]{7} .*|=======)$", content, re.M) == [
+        b"<<<<<<< v2 (ours)",
+        b"||||||| v1 (base)",
+        b"=======",
+        b">>>>>>> fight.patch",
+    ]
+    assert git("status", "--porcelain") == "UU src/fight.py\n"
+    assert "++<<<<<<< v2 (ours)" in git("diff")
+    assert (worktree(workspace) / "src/calm.py").read_text() == text("calm", l6="'ours'")
+
+
+def test_a_moved_file_stands_at_its_new_path(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    done = go_on(patchq, workspace, 1)
+    assert "stopped at patch 3 of 4" in done.stdout
+    assert git("status", "--porcelain") == "UU new/far.py\n"
+
+
+# Going on
+
+
+def test_by_hand_to_the_end(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    old = series_bytes(workspace)
+    start(patchq, workspace)
+    done = finish(patchq, workspace, git)
+    assert "far.patch, old against new:" in done.stdout
+    assert "++far_6 = 'both'" in done.stdout
+    assert "conflict, resolved by hand" in done.stdout
+    assert tree_of(upstream, workspace, "v2") == {
+        "src/calm.py": text("calm", l6="'ours'").encode(),
+        "src/fight.py": text("fight", l6="'both'").encode(),
+        "new/far.py": text("far", l6="'both'").encode(),
+        "src/gate.py": text("gate", l1="'respelled'", l6="'ours'").encode(),
+    }
+    new = series_bytes(workspace)
+    assert {name: new[name] for name in old} == old
+    assert not worktree(workspace).exists()
+    assert not (workspace.state_dir / "operation.json").exists()
+
+
+def test_the_head_of_the_patch_stays(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    before = workspace.load("v1").patches["fight.patch"]
+    assert workspace.load("v2").patches["fight.patch"].head == before.head
+
+
+def test_markers_and_unmerged_paths_are_refused_by_name(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    done = go_on(patchq, workspace, 1)
+    assert "conflict markers are left in:\n  src/fight.py" in done.stderr
+    git("add", "src/fight.py")
+    assert "conflict markers are left in:\n  src/fight.py" in go_on(patchq, workspace, 1).stderr
+    git("checkout", "--merge", "src/fight.py")
+    file = worktree(workspace) / "src/fight.py"
+    file.write_text(text("fight", l6="'both'"))
+    done = go_on(patchq, workspace, 1)
+    assert "not marked as solved:\n  src/fight.py" in done.stderr
+    assert "git add" in done.stderr
+    assert stopped(workspace) == "fight.patch"
+    git("add", "src/fight.py")
+    assert "stopped at patch 3" in go_on(patchq, workspace, 1).stdout
+
+
+def test_marker_lines_that_upstream_has_are_no_conflict(
+    patchq: CommandLine, miniature: MakeMiniature, tmp_path: Path
+) -> None:
+    upstream = miniature()
+    odd = "<<<<<<< not a conflict\n"
+    upstream.commit("Start", {"a.py": odd + text("a")})
+    upstream.tag("v1")
+    upstream.commit("Change", {"a.py": odd + text("a", l6="1")})
+    upstream.tag("v2")
+    raw = upstream.patch("v1", {"a.py": odd + text("a", l6="2")})
+    workspace = make_workspace(upstream, {"a.patch": raw})
+    start(patchq, workspace)
+    (worktree(workspace) / "a.py").write_text(odd + text("a", l6="3"))
+    subprocess.run(["git", "add", "a.py"], cwd=worktree(workspace), check=True)
+    go_on(patchq, workspace)
+
+
+def test_mergetool(patchq: CommandLine, workspace: Workspace, git: UserGit) -> None:
+    start(patchq, workspace)
+    git("mergetool")
+    assert (worktree(workspace) / "src/fight.py.orig").exists()
+    go_on(patchq, workspace, 1)
+    git("mergetool")
+    done = go_on(patchq, workspace)
+    assert ".orig" not in done.stdout
+    assert workspace.load("v2").patches["fight.patch"].paths == ("src/fight.py",)
+
+
+def test_files_added_deleted_and_renamed_are_taken(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    (worktree(workspace) / "src/helper.py").write_text("helped = True\n")
+    (worktree(workspace) / "src/intent.py").write_text("intended = True\n")
+    git("add", "--intent-to-add", "src/intent.py")
+    (worktree(workspace) / "src/later.py").unlink()
+    git("mv", "src/gate.py", "src/gates.py")
+    done = go_on(patchq, workspace, 1)
+    assert "src/helper.py (new)" in done.stdout
+    solve(workspace, git, "new/far.py", "far_6 = 'both'\n")
+    done = go_on(patchq, workspace, 1)  # gate.patch has lost its file
+    assert "stopped at patch 4 of 4" in done.stdout
+    patchq("rebase", "--skip", "--reason", "renamed", cwd=workspace.root)
+    changed = tree_of(upstream, workspace, "v2")
+    assert changed["src/helper.py"] == b"helped = True\n"
+    assert changed["src/intent.py"] == b"intended = True\n"
+    assert changed["src/gates.py"] == text("gate", l1="'respelled'").encode()
+    assert {"src/later.py", "src/gate.py"}.isdisjoint(changed)
+
+
+def test_a_commit_in_the_worktree_is_as_good(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    git("commit", "--quiet", "-m", "solved")
+    assert git("log", "-1", "--format=%an") == "Uma User\n"
+    go_on(patchq, workspace, 1)
+    patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
+    fight = tree_of(upstream, workspace, "v2")["src/fight.py"]
+    assert fight == text("fight", l6="'both'").encode()
+
+
+def test_nothing_left_asks_for_skip(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    git("checkout", "--ours", "src/fight.py")
+    git("add", "src/fight.py")
+    done = go_on(patchq, workspace, 1)
+    assert "nothing of fight.patch is left" in done.stderr
+    assert "--skip" in done.stderr
+
+
+def test_from_inside_the_worktree(patchq: CommandLine, workspace: Workspace, git: UserGit) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    inside = worktree(workspace)
+    done = patchq("rebase", "--continue", cwd=inside)
+    assert done.returncode == 1, done.stderr
+    solve(workspace, git, "new/far.py", "far_6 = 'both'\n")
+    done = patchq("rebase", "--continue", cwd=inside)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_deleted_file_is_for_the_user_to_decide(
+    patchq: CommandLine, miniature: MakeMiniature
+) -> None:
+    """Its code moved: the user takes the change there, and both files are remembered."""
+    upstream = miniature()
+    lines = "".join(f"distinct_setting_{number} = {number}\n" for number in range(20))
+    upstream.commit("Start", {"a.py": lines, "b.py": "import os\n"})
+    upstream.tag("v1")
+    upstream.commit("Move by hand", {"a.py": None, "b.py": "import os\n\n" + lines})
+    upstream.tag("v2")
+    raw = upstream.patch("v1", {"a.py": lines.replace("= 7\n", "= 77\n")})
+    workspace = make_workspace(upstream, {"a.patch": raw})
+    start(patchq, workspace)
+    here = worktree(workspace)
+    subprocess.run(["git", "rm", "-q", "a.py"], cwd=here, check=True, capture_output=True)
+    moved = (here / "b.py").read_text().replace("= 7\n", "= 77\n")
+    (here / "b.py").write_text(moved)
+    go_on(patchq, workspace)
+    assert tree_of(upstream, workspace, "v2") == {"b.py": moved.encode()}
+    done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert tree_of(upstream, workspace, "v2") == {"b.py": moved.encode()}
+
+
+# Skipping, accepting, aborting
+
+
+def test_skip_retires_as_the_users_decision(patchq: CommandLine, workspace: Workspace) -> None:
+    start(patchq, workspace)
+    done = patchq("rebase", "--skip", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "--reason" in done.stderr
+    for reason in ("no longer ours", "too far"):
+        done = patchq("rebase", "--skip", "--reason", reason, cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert "skipped: no longer ours" in done.stdout
+    raw = (workspace.series_path("v2") / "retired.yaml").read_bytes()
+    record, _ = read_retired(raw, Where("retired.yaml"))
+    assert (record.name, record.reason) == ("fight.patch", "no longer ours")
+    assert record.verdict is Verdict.CONFLICT
+    assert record.standing is Standing.RETIRED
+    assert record.content == (workspace.series_path("v1") / "fight.patch").read_bytes()
+    judged = patchq("report", "v2", "--onto", "v3", cwd=workspace.root)
+    assert "2 retired patches settled" in judged.stdout
+
+
+@pytest.fixture
+def gated(upstream: Miniature) -> Workspace:
+    """One patch that merges, and whose expectation fails on v2."""
+    raw = patch(
+        upstream, "gate", "src/gate.py", **{"X-Expect": "contains src/gate.py 'gate_1 = 1$'"}
+    )
+    return make_workspace(upstream, {"gate.patch": raw})
+
+
+def test_drift_is_accepted_with_a_reason(
+    patchq: CommandLine, gated: Workspace, upstream: Miniature
+) -> None:
+    done = start(patchq, gated)
+    assert "drifted  gate.patch" in done.stdout
+    assert "--accept-drift WHY" in done.stdout
+    assert "gate.patch is drifted" in go_on(patchq, gated, 1).stderr
+    done = patchq("rebase", "--accept-drift", "respelled only", cwd=gated.root)
+    assert done.returncode == 0, done.stderr
+    assert "drift accepted: respelled only" in done.stdout
+    gate = tree_of(upstream, gated, "v2")["src/gate.py"]
+    assert gate == text("gate", l1="'respelled'", l6="'ours'").encode()
+
+
+def test_drift_goes_on_after_an_edit_of_the_header(patchq: CommandLine, gated: Workspace) -> None:
+    start(patchq, gated)
+    file = gated.series_path("v1") / "gate.patch"
+    file.write_bytes(file.read_bytes().replace(b"gate_1 = 1$", b"gate_1 ="))
+    go_on(patchq, gated)
+
+
+def test_only_a_drifted_patch_is_accepted(patchq: CommandLine, workspace: Workspace) -> None:
+    start(patchq, workspace)
+    done = patchq("rebase", "--accept-drift", "why not", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "fight.patch is not drifted" in done.stderr
+
+
+def test_abort_restores_every_byte(patchq: CommandLine, workspace: Workspace, git: UserGit) -> None:
+    before = series_bytes(workspace)
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    go_on(patchq, workspace, 1)
+    done = patchq("rebase", "--abort", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert series_bytes(workspace) == before
+    assert not worktree(workspace).exists()
+    assert patchq("rebase", "--abort", cwd=workspace.root).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("rebase", "--onto", "v2"),
+        ("rebase", "--onto", "v3", "--keep-going"),
+        ("undo",),
+        ("import", "new.patch", "--tag", "v1"),
+        ("lock", "v3"),
+    ],
+)
+def test_another_operation_is_refused_with_the_way_out(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, args: tuple[str, ...]
+) -> None:
+    raw = upstream.patch("v1", {"docs/notes.md": "other\n"})
+    (workspace.root / "new.patch").write_bytes(raw)
+    start(patchq, workspace)
+    before = series_bytes(workspace)
+    done = patchq(*args, cwd=workspace.root)
+    assert done.returncode == 2
+    assert "a rebase of v1 onto v2 is under way, stopped at fight.patch" in done.stderr
+    assert "--abort" in done.stderr
+    assert series_bytes(workspace) == before
+
+
+def test_judging_meanwhile_is_fine(patchq: CommandLine, workspace: Workspace) -> None:
+    start(patchq, workspace)
+    assert patchq("rebase", "--onto", "v3", "--dry-run", cwd=workspace.root).returncode == 1
+    assert patchq("report", "v1", "--onto", "v2", cwd=workspace.root).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--onto", "v2", "--continue"),
+        ("--skip", "--abort"),
+        ("--continue", "--reason", "x"),
+        ("--continue", "--dry-run"),
+    ],
+)
+def test_usage(patchq: CommandLine, workspace: Workspace, args: tuple[str, ...]) -> None:
+    assert patchq("rebase", *args, cwd=workspace.root).returncode == 2
+
+
+@pytest.mark.parametrize("way", ["--continue", "--abort", "--skip"])
+def test_without_a_rebase_there_is_no_way_on(
+    patchq: CommandLine, workspace: Workspace, way: str
+) -> None:
+    done = patchq("rebase", way, cwd=workspace.root)
+    assert done.returncode == 2
+    assert "no rebase is under way" in done.stderr
+
+
+# The state on disk
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"schema": "patchq.operation/9"}',
+        b'{"schema": "patchq.operation/1", "command": "rebase"}',
+    ],
+)
+def test_a_state_that_is_not_ours_is_explained(
+    patchq: CommandLine, workspace: Workspace, state: bytes
+) -> None:
+    before = series_bytes(workspace)
+    start(patchq, workspace)
+    (workspace.state_dir / "operation.json").write_bytes(state)
+    for args in (("--continue",), ("--skip", "--reason", "x"), ("--onto", "v2")):
+        done = patchq("rebase", *args, cwd=workspace.root)
+        assert done.returncode == 2
+        assert ".patchq/operation.json" in done.stderr
+        assert "--abort" in done.stderr
+    assert "operation.json" in patchq("status", cwd=workspace.root).stdout
+    assert patchq("rebase", "--abort", cwd=workspace.root).returncode == 0
+    assert series_bytes(workspace) == before
+    assert not worktree(workspace).exists()
+
+
+def test_a_series_edited_meanwhile_is_named(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    file = workspace.series_path("v1") / "calm.patch"
+    file.write_bytes(file.read_bytes().replace(b"Change calm", b"Change it"))
+    done = go_on(patchq, workspace, 2)
+    assert "series/v1/calm.patch: changed since the rebase began" in done.stderr
+
+
+def test_a_base_that_moved_in_the_lock_is_named(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    start(patchq, workspace)
+    old, new = upstream.id("v2"), upstream.id("v3")
+    lock = workspace.lock_path.read_text()
+    workspace.lock_path.write_text(lock.replace(old, "f" * 40).replace(new, old))
+    done = go_on(patchq, workspace, 2)
+    assert old in done.stderr
+    assert "f" * 40 in done.stderr
+
+
+def test_a_lost_worktree_is_set_up_anew(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    subprocess.run(["rm", "-r", worktree(workspace)], check=True)
+    done = go_on(patchq, workspace, 1)
+    assert "set up anew" in done.stderr
+    finish(patchq, workspace, git)
+
+
+def test_a_moved_workspace_goes_on(patchq: CommandLine, workspace: Workspace, git: UserGit) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    moved = Workspace(workspace.root.rename(workspace.root.parent / "moved"))
+    patchq("status", cwd=moved.root)
+    done = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=worktree(moved), capture_output=True, check=True
+    )
+    assert done.stdout == b"M  src/fight.py\n"
+    assert "stopped at patch 3" in go_on(patchq, moved, 1).stdout
+
+
+def test_the_lender_is_remembered(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    lock = workspace.lock_path.read_text()
+    away = lock.replace(str(upstream.path), "/nowhere/upstream")
+    workspace.lock_path.write_text(away)
+    lent = ("--upstream", upstream.path)
+    assert patchq(*lent, "rebase", "--onto", "v2", cwd=workspace.root).returncode == 1
+    finish(patchq, workspace, git)
+
+
+# Remembered
+
+
+def test_the_same_conflict_is_solved_by_itself(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    first = series_bytes(workspace)
+    done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("resolved as remembered in") == 2
+    assert series_bytes(workspace) == first
+
+
+def test_on_another_tag_too(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    done = patchq("rebase", "--from", "v1", "--onto", "v3", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert tree_of(upstream, workspace, "v3") == tree_of(upstream, workspace, "v2")
+
+
+def test_only_where_all_three_blobs_are_the_same(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    raw = upstream.patch("v1", {"src/fight.py": text("fight", l6="'other'")})
+    (workspace.series_path("v1") / "fight.patch").write_bytes(raw)
+    done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
+    assert "stopped at patch 2" in done.stdout
+
+
+def test_what_else_was_changed_must_be_the_same_too(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    (worktree(workspace) / "src/calm.py").write_text(text("calm", l6="'ours'", l9="'more'"))
+    go_on(patchq, workspace, 1)
+    patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
+    calm = upstream.patch("v1", {"src/calm.py": text("calm", l6="'mine'")})
+    judged = patchq("rebase", "--onto", "v2", "--dry-run", cwd=workspace.root)
+    assert "resolved as remembered" in judged.stdout
+    (workspace.series_path("v1") / "calm.patch").write_bytes(calm)
+    judged = patchq("rebase", "--onto", "v2", "--dry-run", cwd=workspace.root)
+    assert "resolved as remembered" not in judged.stdout
+
+
+def test_a_spoilt_resolution_is_named(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    for file in (workspace.series_dir / ".resolutions").rglob("*.yaml"):
+        file.write_bytes(file.read_bytes().replace(b"ours: ", b"ours: 0"))
+    done = patchq("rebase", "--onto", "v2", "--dry-run", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "series/.resolutions/" in done.stderr
+
+
+def test_an_aborted_rebase_remembers_nothing(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    go_on(patchq, workspace, 1)
+    patchq("rebase", "--abort", cwd=workspace.root)
+    assert not (workspace.series_dir / ".resolutions").exists()
+
+
+def test_bytes_that_are_no_text(patchq: CommandLine, miniature: MakeMiniature) -> None:
+    upstream = miniature()
+
+    def content(middle: bytes) -> Mapping[str, bytes]:
+        return {"caf\udce9.bin": b"\xff\xfe\0" + middle + b"\0\x80"}
+
+    upstream.commit("Start", content(b"0"))
+    upstream.tag("v1")
+    upstream.commit("Change", content(b"1"))
+    upstream.tag("v2")
+    workspace = make_workspace(upstream, {"a.patch": upstream.patch("v1", content(b"2"))})
+    start(patchq, workspace)
+    (name,) = content(b"3")
+    (worktree(workspace) / name).write_bytes(content(b"3")[name])
+    subprocess.run(["git", "add", "-A"], cwd=worktree(workspace), check=True)
+    go_on(patchq, workspace)
+    assert tree_of(upstream, workspace, "v2") == content(b"3")
+    done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert tree_of(upstream, workspace, "v2") == content(b"3")
