@@ -25,6 +25,7 @@ _BATCH = 40
 _REVERT = re.compile(r"^(?:\[[^\]]*\]\s*)*Revert\s*[:\s]\s*[\"“](?P<quoted>.*?)[\"”]?\s*$", re.I)
 _AGAIN = re.compile(r"\bre-?land|\bre-?appl|revert\s+[\"“]revert", re.I)
 _NUMBERS = re.compile(r"(?:\s*\(#\d+\))+\s*$")
+_RANGE = re.compile(r"#(\d+)(?:\s*[-–]\s*#(\d+))?")
 _WORD = re.compile(rb"[A-Za-z_]{3,}")
 _OPENS = re.compile(rb"\s*(?:async\s+)?def |class |[A-Za-z].*[({]\s*$")
 
@@ -110,7 +111,7 @@ class CaseMaker:
             quoted = _quoted(commit.subject)
             earlier, later = self._between[:number], self._between[number + 1 :]
             targets = {c.oid for c in earlier if quoted and _is_called(c.subject, quoted)}
-            named = set(re.findall(r"#(\d+)", _NUMBERS.sub("", commit.subject)))
+            named = set(_named(commit.subject))
             named_too = {c.oid for c in earlier if named & _numbers(c.subject)}
             again = any(quoted and _lands_again(c.subject, quoted) for c in later) or any(
                 _AGAIN.search(c.subject) for c in self._on_same_files(commit)
@@ -337,6 +338,12 @@ def _title(subject: str) -> str:
 def _numbers(subject: str) -> set[str]:
     trailing = _NUMBERS.search(subject)
     return set(re.findall(r"\d+", trailing[0])) if trailing else set()
+
+
+def _named(subject: str) -> Iterator[str]:
+    """The numbers that a subject speaks of; ``#1–#3`` means all three."""
+    for first, last in _RANGE.findall(_NUMBERS.sub("", subject)):
+        yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def _quoted(subject: str) -> str | None:

@@ -103,7 +103,7 @@ def _files(series: Path) -> list[Path]:
 def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -> None:
     with tempfile.TemporaryDirectory(dir=root) as workspace:
         scratch = Scratch(Path(workspace), options.upstream)
-        for name in ("first time", "new process's start, caches kept"):
+        for name in ("first time", "again, caches kept"):
             project = scratch.project()
             profile = cProfile.Profile()
             if options.profile:

@@ -39,7 +39,6 @@ class CommandLine:
                 "PATH": os.environ["PATH"],
                 "HOME": str(self.home),
                 "PYTHONPATH": SOURCES,
-                "PYTHONDONTWRITEBYTECODE": "1",
                 "LC_ALL": "C.UTF-8",
                 **(env or {}),
             },

@@ -133,6 +133,7 @@ COMMANDS = (
     "fetch",
     "import_upstream",
     "import_patches",
+    "backport",
     "list_patches",
     "show",
     "lint",
@@ -142,6 +143,7 @@ COMMANDS = (
     "revive",
     "undo",
     "export",
+    "verify",
     "demo",
 )
 

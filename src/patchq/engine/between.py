@@ -105,7 +105,7 @@ class Between:
     def first_with(
         self, path: str, holds: Callable[[bytes], object], end: str | None
     ) -> CommitInfo | None:
-        """The oldest commit after which ``holds`` is true of the file and stays so until ``end``."""
+        """The oldest commit from which on ``holds`` is true of the file until ``end``."""
         found = None
         for commit in self.before(path, end):
             names = [touch.new for touch in commit.touches if touch.status != "D"]

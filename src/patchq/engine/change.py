@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from patchq.engine.wording import Wording
 from patchq.git.apply import Applied
 from patchq.git.history import CommitDetails, History
 from patchq.git.mail import Mailer
@@ -118,7 +119,14 @@ class Changes:
             left_out=tuple(path for path in paths if path not in before),
         )
 
-    def of_patch(self, patch: Patch, parent: str, applied: Applied, words: PatchWords) -> Change:
+    def of_patch(
+        self,
+        patch: Patch,
+        parent: str,
+        applied: Applied,
+        words: Wording,
+        numbers: tuple[int, ...],
+    ) -> Change:
         """A patch that strictly applies to the tree of ``parent``, as ``applied`` says."""
         kept = [path for path in applied.paths if self._exclude.covers_path(path)]
         before = {path: applied.before[path] for path in kept}
@@ -131,7 +139,7 @@ class Changes:
             date=words.date,
             commit=None,
             parent=parent,
-            pull_requests=words.pull_requests,
+            pull_requests=numbers,
             base=self._tree(parent),
             source=applied.tree,
             before=before,
@@ -146,13 +154,3 @@ class Changes:
     def _diff(self, before: Entries, after: Entries) -> bytes:
         tree_of = self._objects.tree_of
         return self._mailer.diff(tree_of(before), tree_of(after))
-
-
-@dataclass(frozen=True)
-class PatchWords:
-    """What a foreign patch says about itself."""
-
-    message: str
-    author: str
-    date: str
-    pull_requests: tuple[int, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 
 from patchq.git.history import CommitInfo, History
@@ -36,6 +37,20 @@ class Placement:
     new: str | None
     where: Whereabouts
     candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """The paths that all of some archives hold."""
+
+    coverages: tuple[Coverage, ...]
+
+    @property
+    def identity(self) -> str:
+        return sha256(repr(self.coverages).encode()).hexdigest()[:16]
+
+    def accepts(self, path: str) -> bool:
+        return all(coverage.covers_path(path) for coverage in self.coverages)
 
 
 class Hop:
@@ -147,9 +162,10 @@ class Hop:
         return RenameMap(
             self.store.git,
             self.store.objects,
-            self._restricted(self.old.tree),
-            self._restricted(self.new.tree),
+            self.old.tree,
+            self.new.tree,
             self._cache / "renames",
+            _Covered(tuple(self._coverages)) if self._coverages else None,
         )
 
     @cached_property
@@ -159,14 +175,6 @@ class Hop:
             for base in (self.old, self.new)
             if base.archive is not None
         ]
-
-    def _restricted(self, tree: str) -> str:
-        if not self._coverages:
-            return tree
-        objects = self.store.objects
-        return objects.overlay(
-            tree, {path: None for path, _ in objects.walk(tree) if not self.covers(path)}
-        )
 
     def _place(self, path: str) -> Placement:
         if not self.covers(path):

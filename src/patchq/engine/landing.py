@@ -112,6 +112,25 @@ class Lander:
         units = split_units(change.patch, change.applied, self._objects)
         conflicted = set(landing.conflicted)
         units = tuple(u for u in units if any(places[p] in conflicted for p in u.paths)) or units
+        return tuple(
+            Collision(unit, changed_region(unit, self._objects), self._clashes(answer))
+            for unit, _, answer in self._ask(units, places, tree)
+            if not answer.clean
+        )
+
+    def there(self, change: Change, tree: str) -> tuple[int, int]:
+        """How many units of ``change`` the tree has, and of how many: those that it covers."""
+        names = {path: self._place(change, path, tree) for path in change.after}
+        places = {path: name for path, name in names.items() if name is not None}
+        units = split_units(change.patch, change.applied, self._objects)
+        units = tuple(unit for unit in units if all(path in places for path in unit.paths))
+        answers = self._ask(units, places, tree)
+        return sum(a.clean and a.tree == question.ours for _, question, a in answers), len(units)
+
+    def _ask(
+        self, units: Sequence[Unit], places: Mapping[str, str], tree: str
+    ) -> list[tuple[Unit, Question, Merged]]:
+        """What each unit by itself gives on ``tree``."""
         tree_of = self._objects.tree_of
         questions = [
             Question(
@@ -121,12 +140,7 @@ class Lander:
             )
             for unit in units
         ]
-        answers = self._merger.merge_all(questions)
-        return tuple(
-            Collision(unit, changed_region(unit, self._objects), self._clashes(answer))
-            for unit, answer in zip(units, answers, strict=True)
-            if not answer.clean
-        )
+        return list(zip(units, questions, self._merger.merge_all(questions), strict=True))
 
     def _clashes(self, merged: Merged) -> tuple[Clash, ...]:
         found: list[Clash] = []

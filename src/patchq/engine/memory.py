@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchq.engine.judge import Case, Judge, Judgement
+from patchq.engine.hop import Hop
+from patchq.engine.judge import RULES, Case, Judge, Judgement
 from patchq.engine.project import Project
 from patchq.engine.stack import Stack, below
+from patchq.engine.verdict_cache import VerdictCache, key_of
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
 from patchq.model.patch import Patch, read_patch
@@ -47,6 +49,8 @@ def _recall(project: Project, record: Retired, onto: str, patched: str | None) -
 def _memory(record: Retired, now: PatchReport | None) -> Memory:
     if record.standing is Standing.HELD:
         return Memory.HELD
+    if record.standing is Standing.DROPPED:  # a person's decision, which upstream cannot undo
+        return Memory.SETTLED
     if now is None or now.verdict is Verdict.NOT_COVERED:
         return Memory.UNKNOWN
     undone = any(item.kind is EvidenceKind.UNDONE for item in now.evidence)
@@ -68,6 +72,32 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     if uncovered is not None:
         return uncovered
     under = _under(project, record)
+    cache = VerdictCache(project.cache / "verdicts")
+    key = key_of(
+        [
+            "recalled",
+            RULES,
+            hop.identity,
+            [patch.sha256, patch.strip, patched],
+            [[lower.sha256, lower.strip] for lower in under],
+        ]
+    )
+    kept = cache.get(key)
+    if kept is None:
+        judgement = _judge_on(judge, stack, hop, patch, under, patched)
+        kept = {} if judgement is None else {patch.name: judgement}
+        cache.put(key, kept)
+    return kept.get(patch.name)
+
+
+def _judge_on(
+    judge: Judge,
+    stack: Stack,
+    hop: Hop,
+    patch: Patch,
+    under: Sequence[Patch],
+    patched: str | None,
+) -> Judgement | None:
     missing = [name for name in patch.header.requires if name not in {p.name for p in under}]
     if missing:
         return judge.without_base(patch, missing)

@@ -257,9 +257,9 @@ class Names:
         homes: dict[str, list[str]] = {}
         for path, text in lines_with_words(self._git, change.base, left, language):
             for word in left:
-                if language is not _PYTHON or _assigns(word).search(text):
-                    if has_word(word)(text):
-                        homes.setdefault(word, []).append(path)
+                defined = language is not _PYTHON or _assigns(word).search(text)
+                if defined and has_word(word)(text):
+                    homes.setdefault(word, []).append(path)
         for word, paths in homes.items():
             file, line = words[word]
             places = tuple(dict.fromkeys(paths))[:_MOST_HOMES]

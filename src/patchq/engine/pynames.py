@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -126,33 +125,33 @@ class _Reader(ast.NodeVisitor):
         place = bisect_left(self._sorted, first)
         return place < len(self._sorted) and self._sorted[place] <= last
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._class.append(node.name)
         self.generic_visit(node)
         self._class.pop()
 
-    def visit_Import(self, node: ast.Import) -> None:  # noqa: N802
+    def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             if alias.lineno in self._lines:
                 self._uses.imported.add((alias.name, alias.lineno))
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:  # noqa: N802
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         source = _source(node)
         for alias in node.names:
             if alias.lineno in self._lines or node.lineno in self._lines:
                 self._uses.imported.add((_join(source, alias.name), alias.lineno))
 
-    def visit_Name(self, node: ast.Name) -> None:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> None:
         if node.lineno in self._lines and isinstance(node.ctx, ast.Load):
             self._uses.names.add((node.id, node.lineno))
 
-    def visit_Attribute(self, node: ast.Attribute) -> None:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> None:
         line = node.end_lineno or node.lineno
         if line in self._lines and isinstance(node.ctx, ast.Load):
             self._note(node, line)
         self.generic_visit(node)
 
-    def visit_Call(self, node: ast.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> None:
         callee = _path(node.func)
         for keyword in node.keywords:
             if keyword.arg is not None and keyword.lineno in self._lines:

@@ -10,7 +10,6 @@ from patchq.git.objects import Entry, Objects
 from patchq.git.store import Store
 from patchq.model.patch import Patch
 
-
 _NO_SECTION = b"@@ Commit message\n \n"
 """How range-diff heads a difference that begins with the first file's name."""
 

@@ -16,7 +16,7 @@ from patchq.engine.stack import Stack, below
 from patchq.engine.transaction import Transaction
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.mail import Mailer
-from patchq.git.objects import Entries, Entry
+from patchq.git.objects import Entries
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
 
 from patchq.git.identity import identity
+from patchq.git.mail import Mailer
+from patchq.git.objects import EMPTY_TREE, Entry
+from patchq.git.store import Store
+from patchq.model.header import defuse, description
+from patchq.model.patch import Patch
 
 ADDRESS = re.compile(r'\s*"?(?P<name>[^<>"]*?)"?\s*<\s*(?P<mail>[^<>\s]+)\s*>')
 
@@ -40,3 +46,47 @@ def raw_date(text: str | None) -> str | None:
     except ValueError:
         return None
     return f"{int(moment.timestamp())} {moment:%z}"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Message (normalised), author (``Name <mail>``) and date (git's raw form) of a commit."""
+
+    message: str
+    author: str
+    date: str
+
+
+def wording(patch: Patch, *, author: str, date: str) -> Wording:
+    """What a patch says of itself; ``author`` and ``date`` stand in where it names none.
+
+    A patch without a subject has its name for one. All its fields are trailers of the message.
+    """
+    subject, body = description(patch.header)
+    subject = subject or re.sub(r"[-_]+", " ", patch.name.removesuffix(".patch"))
+    return Wording(
+        normalised(f"{subject}\n\n{body}"),
+        author_of(patch.header.author) or author,
+        raw_date(patch.header.date) or date,
+    )
+
+
+def normalised(message: str) -> str:
+    """A message as ``git commit`` leaves it (git-commit(1), ``--cleanup=whitespace``)."""
+    lines = "\n".join(line.rstrip() for line in message.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n") + "\n"
+
+
+def head_of(store: Store, words: Wording) -> bytes:
+    """The head of a mail of ``git format-patch`` that says ``words``; no line of it misleads."""
+    subject, _, body = words.message.partition("\n\n")
+    message = normalised(f"{' '.join(subject.split())}\n\n{defuse(body)}")
+    # what the mail changes does not show in its head
+    file = {"file": Entry("100644", store.objects.write("blob", b"\n"))}
+    raw = Mailer(store.git, store.objects).mail(
+        *(EMPTY_TREE, store.objects.tree_of(file)),
+        message=message,
+        author=words.author,
+        date=words.date,
+    )
+    return Patch("", raw).head

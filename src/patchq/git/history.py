@@ -130,6 +130,23 @@ class History:
             for oid, diff in zip(records[::2], records[1::2], strict=True)
         )
 
+    def mentioning(self, tip: str, text: str, old: str | None = None) -> tuple[CommitInfo, ...]:
+        """The commits up to ``tip`` (and not in ``old``) with ``text`` in their message.
+
+        Newest first, without touches.
+        """
+        output = self._git.run(
+            "log",
+            "--topo-order",
+            "-z",
+            "--fixed-strings",
+            f"--grep={text}",
+            f"--format={_FORMAT}",
+            tip,
+            *([f"^{old}"] if old else []),
+        ).stdout
+        return tuple(_commits(output, set()))
+
     def details(self, commit: str) -> CommitDetails:
         """One commit, with author and message."""
         text = self._git.text("show", "-s", "--date=raw", f"--format={_DETAILS}", commit)

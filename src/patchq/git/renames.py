@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from patchq.git.objects import Objects, decode_path
 from patchq.git.process import Git, require_version
@@ -24,16 +25,38 @@ class DirectorySplit:
     targets: tuple[str, ...]
 
 
+class PathFilter(Protocol):
+    """A choice of paths, with a name that differs where the choice does."""
+
+    @property
+    def identity(self) -> str:
+        """The same for the same choice, on every machine."""
+
+    def accepts(self, path: str) -> bool:
+        """Whether ``path`` is among the chosen."""
+
+
 class RenameMap:
     """The moves between two trees. Nothing is computed until a path is missing."""
 
-    def __init__(self, git: Git, objects: Objects, old: str, new: str, cache: Path):
+    def __init__(
+        self,
+        git: Git,
+        objects: Objects,
+        old: str,
+        new: str,
+        cache: Path,
+        keep: PathFilter | None = None,
+    ):
+        """``keep`` says which paths are looked at; without one, all are."""
         self._git = git
         self._objects = objects
         self._old = old
         self._new = new
+        self._keep = keep
         version = ".".join(map(str, require_version()))
-        self._cache = cache / f"{old}-{new}-git{version}.json"
+        kept = f"-{keep.identity}" if keep else ""
+        self._cache = cache / f"{old}-{new}{kept}-git{version}.json"
         self._renames: Mapping[str, str] | None = None
 
     @property
@@ -99,14 +122,21 @@ class RenameMap:
             "--diff-filter=R",
             "--name-status",
             "--no-ext-diff",
-            self._old,
-            self._new,
+            self._restricted(self._old),
+            self._restricted(self._new),
         ).stdout
         fields = output.split(b"\0")[:-1]
         return {
             decode_path(old): decode_path(new)
             for old, new in zip(fields[1::3], fields[2::3], strict=True)
         }
+
+    def _restricted(self, tree: str) -> str:
+        keep = self._keep
+        if keep is None:
+            return tree
+        out = [path for path, _ in self._objects.walk(tree) if not keep.accepts(path)]
+        return self._objects.overlay(tree, dict.fromkeys(out))
 
 
 def _moved_directory(directory: str, old: str, new: str) -> str | None:

@@ -26,6 +26,7 @@ _CONFIG = f"""\
 \tbare = false
 \tfsmonitor = false
 \thooksPath = {os.devnull}
+\tlogAllRefUpdates = true
 """
 
 # Of the highest precedence (gitattributes): no attribute of the upstream tree converts a byte.
@@ -33,6 +34,16 @@ _ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding\n"
 
 # What merge tools, editors and interpreters leave beside a file is nobody's change.
 _EXCLUDE = b"*.orig\n*.rej\n*~\n.*.sw[op]\n.DS_Store\n/.idea/\n/.vscode/\n__pycache__/\n"
+
+# What git leaves in a git directory until `--continue` or `--abort` (git-rebase, git-merge, ...).
+_UNDER_WAY = {
+    "rebase-merge": "git rebase",
+    "rebase-apply": "git am",
+    "MERGE_HEAD": "git merge",
+    "CHERRY_PICK_HEAD": "git cherry-pick",
+    "REVERT_HEAD": "git revert",
+    "sequencer": "git cherry-pick",
+}
 
 _READY = "patchq-ready"
 _NO_OBJECT = "0" * 40
@@ -57,14 +68,15 @@ class Sides:
 class Layout:
     """What a worktree is to hold.
 
-    ``commit`` is its HEAD, with ``parent`` below it; ``tree`` is what index and files have. The
-    paths of ``unmerged`` stand in the index in three stages.
+    ``commit`` is its HEAD, with ``parent`` somewhere below it; ``tree`` is what index and files
+    have, all of it where ``directories`` is None. The paths of ``unmerged`` stand in the index in
+    three stages.
     """
 
     commit: str
     parent: str
     tree: str
-    directories: tuple[str, ...]
+    directories: tuple[str, ...] | None
     unmerged: Mapping[str, Sides]
 
     @property
@@ -96,11 +108,12 @@ class Worktree:
             layout.commit,
         )
         (self._directory / "config.worktree").write_text(_CONFIG)
-        cone = "".join(f'"{_quoted(name)}"\n' for name in layout.directories)
-        self._run(
-            *("sparse-checkout", "set", "--cone", "--no-sparse-index", "--stdin"),
-            stdin=cone.encode("utf-8", "surrogateescape"),
-        )
+        if layout.directories is not None:
+            cone = "".join(f'"{_quoted(name)}"\n' for name in layout.directories)
+            self._run(
+                *("sparse-checkout", "set", "--cone", "--no-sparse-index", "--stdin"),
+                stdin=cone.encode("utf-8", "surrogateescape"),
+            )
         self._run("read-tree", "-m", "-u", layout.tree)
         self._run(
             "update-index", "-z", "--index-info", stdin=b"".join(_index_lines(layout.unmerged))
@@ -112,6 +125,28 @@ class Worktree:
         ready = self._directory / _READY
         there = ready.is_file() and (self.path / ".git").is_file()
         return there and ready.read_text() == identity
+
+    def configure(self, key: str, value: str) -> None:
+        """Set a variable of git's configuration in this worktree alone."""
+        self._run("config", "--worktree", key, value)
+
+    def mark(self, name: str, commit: str) -> None:
+        """Let ``worktree/<name>`` mean ``commit`` in this worktree (gitglossary, per-worktree)."""
+        self._run("update-ref", f"refs/worktree/{name}", commit)
+
+    def go_to(self, commit: str) -> None:
+        """Check ``commit`` out, detached; nothing may be uncommitted."""
+        self._run("checkout", "--quiet", "--detach", commit)
+
+    def head(self) -> str:
+        """The commit that is checked out."""
+        return self._run("rev-parse", "--verify", "HEAD^{commit}").stdout.decode().strip()
+
+    def under_way(self) -> str | None:
+        """The command of git's that waits there to be continued, None where none does."""
+        return next(
+            (words for name, words in _UNDER_WAY.items() if (self._directory / name).exists()), None
+        )
 
     def relink(self) -> None:
         """Let worktree and store point at each other, wherever the workspace was moved to."""

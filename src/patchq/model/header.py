@@ -208,7 +208,7 @@ def description(header: Header) -> tuple[str, str]:
     message = _read(header.raw)
     prose = "\n\n".join(part for part in (message.body, message.notes) if part)
     trailers = "\n".join(map(str, message.trailers))
-    parts = (_defuse(prose), trailers)
+    parts = (defuse(prose), trailers)
     return message.subject, "\n\n".join(part for part in parts if part)
 
 
@@ -507,8 +507,8 @@ def _join(lines: Sequence[_Line]) -> str:
     return "\n".join(line.text.rstrip() for line in _trim(lines))
 
 
-def _defuse(prose: str) -> str:
-    """Prose in which no line means anything to git, patch or quilt."""
+def defuse(prose: str) -> str:
+    """Prose in which no line means anything to git, patch or quilt; such lines are indented."""
     lines = prose.split("\n")
     return "\n".join(_defuse_line(line, opening=index == 0) for index, line in enumerate(lines))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -114,6 +115,7 @@ def _compare(locked: Base, found: Base) -> None:
             )
 
 
+@lru_cache(maxsize=64)
 def read_lock(raw: bytes, where: Where) -> Lock:
     """The lock in ``raw``; raises :class:`InputError` with the line for anything malformed."""
     document = parse(raw, where)

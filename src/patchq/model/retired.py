@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from patchq.errors import Where
@@ -20,10 +21,11 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 
 class Standing(Enum):
-    """Whether the patch is out for good reason, or waits for a person."""
+    """Whether the patch is out for good reason, waits for a person, or a person dropped it."""
 
     RETIRED = "retired"
     HELD = "held"
+    DROPPED = "dropped"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Retired:
     strip: int = 1
 
 
+@lru_cache(maxsize=64)
 def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     """The records in ``raw``, in order.
 

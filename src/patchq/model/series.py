@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from itertools import dropwhile
 
 from patchq.errors import InputError, Where
@@ -157,6 +158,7 @@ class Series:
         return read_series(b"".join(lines), self.where)
 
 
+@lru_cache(maxsize=64)
 def read_series(raw: bytes, where: Where) -> Series:
     """Read a series file.
 

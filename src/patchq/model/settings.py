@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 from patchq.errors import Where
 from patchq.model.predicate import Predicate, parse_predicate
@@ -79,7 +80,8 @@ class Checks:
 class Settings:
     """Conventions of upstream, guards and their meaning, and what checks are run against.
 
-    ``main`` is the full or short ref of upstream's main branch (None: what its HEAD says).
+    ``main`` is the full or short ref of upstream's main branch (None: what its HEAD says);
+    ``backport_exclude`` are patterns (gitignore(5)) of files that a backport leaves out.
     ``targets`` are the machines that the tree is built for.
     """
 
@@ -89,6 +91,7 @@ class Settings:
     guards: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
     checks: Checks = field(default_factory=Checks)
+    backport_exclude: tuple[str, ...] = ()
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
         """The pull requests that a commit's subject ends with, in the order written.
@@ -107,6 +110,7 @@ class Settings:
         return tuple(numbers)
 
 
+@lru_cache(maxsize=64)
 def read_settings(raw: bytes, where: Where) -> Settings:
     """The settings in ``raw``; what it does not mention has its default.
 
@@ -116,7 +120,16 @@ def read_settings(raw: bytes, where: Where) -> Settings:
     if document is None:
         return Settings()
     document.check_version(VERSION)
-    known = ("version", "pr_pattern", "main", "default_guards", "guards", "targets", "checks")
+    known = (
+        "version",
+        "pr_pattern",
+        "main",
+        "default_guards",
+        "guards",
+        "targets",
+        "checks",
+        "backport",
+    )
     fields = document.fields(optional=known)
     guards = _guards(fields["guards"]) if "guards" in fields else {}
     return Settings(
@@ -128,6 +141,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         guards=guards,
         targets=_targets(fields["targets"]) if "targets" in fields else (),
         checks=_checks(fields["checks"]) if "checks" in fields else Checks(),
+        backport_exclude=_exclude(fields["backport"]) if "backport" in fields else (),
     )
 
 
@@ -143,6 +157,11 @@ def _pattern(entry: Entry) -> str:
             hint=f"The default is {PR_PATTERN}",
         )
     return text
+
+
+def _exclude(entry: Entry) -> tuple[str, ...]:
+    fields = entry.fields(optional=("exclude",))
+    return fields["exclude"].texts() if "exclude" in fields else ()
 
 
 def _guards(entry: Entry) -> dict[str, str]:

@@ -149,6 +149,18 @@ class Change:
         """The flags and definitions that came."""
         return _less(self._is.flags, self._was.flags)
 
+    def done_in(self, build: Build) -> bool:
+        """Whether ``build`` is as after the change: all that it takes away is not there."""
+        found = build.target(self.name)
+        if self.after is None:
+            return found is None
+        if found is None:
+            return self.before is not None
+        gone = {*self.archs_gone, *self.sources_gone, *self.flags_gone}
+        there = {*found.archs, *found.sources, *found.flags}
+        new = {*self.archs_new, *self.sources_new, *self.flags_new}
+        return not gone & there and new <= there
+
     @property
     def _was(self) -> BuiltTarget:
         return self.before or _NOTHING
@@ -197,6 +209,11 @@ class PatchEffect:
     left_out: tuple[Change, ...] | None = None
     undone_by: str | None = None
     since: Evidence | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What the patch is for: what it does alone, or else in its place."""
+        return self.alone or self.in_series
 
 
 @dataclass(frozen=True)
@@ -264,6 +281,11 @@ class Verification:
     sections: tuple[Section, ...]
     builds: tuple[TargetBuild, ...] = ()
     effects: tuple[PatchEffect, ...] = ()
+
+    def acts_on(self, patch: str) -> tuple[str, ...]:
+        """The targets that ``patch`` changes the build of."""
+        acting = (Effect.CHANGED, Effect.DEFAULT)
+        return tuple(e.target for e in self.effects if e.patch == patch and e.effect in acting)
 
     @property
     def passed(self) -> bool:

@@ -94,6 +94,15 @@ def find_cmake() -> CMake:
     )
 
 
+def has_cmake() -> bool:
+    """Whether there is a CMake that serves."""
+    try:
+        find_cmake()
+    except PatchqError:
+        return False
+    return True
+
+
 def _packaged() -> str | None:
     """The program of PyPI's package, which comes with a slow script around it."""
     spec = find_spec("cmake")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from posixpath import basename, dirname
 
 from patchq.engine.verify.modules import (
@@ -22,10 +22,12 @@ from patchq.engine.verify.modules import (
     When,
     read_facts,
 )
+from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
 from patchq.git.objects import SYMLINK_MODE, decode_path
 from patchq.git.search import lines_with_words
 from patchq.git.store import Store
+from patchq.model.coverage import Coverage
 from patchq.model.patch import Patch
 from patchq.model.verification import Failure, Remark, Section
 
@@ -56,6 +58,7 @@ class _Missing:
     file: str
     line: int
     module: str
+    places: tuple[str, ...]
     name: str | None
     when: When
     asked: tuple[str, ...] = ()
@@ -71,6 +74,13 @@ class _Missing:
     def where(self) -> Where:
         """Where it is asked for."""
         return Where(self.file, self.line)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Where it would stand."""
+        return tuple(
+            file for place in self.places for file in (f"{place}.py", f"{place}/__init__.py")
+        )
 
     @property
     def last_word(self) -> str:
@@ -224,28 +234,23 @@ class _Tree:
         return _joined(found)
 
     def _import(self, path: str, facts: Facts, item: Import) -> Iterator[_Missing]:
-        modules = self.resolve(path, item)
-        if modules is None:
+        if self._works(path, item):
             return
-        name = None if item.name == STAR else item.name
-        if modules and (name is None or any(self.has(m, name, item.when) for m in modules)):
-            return
-        if modules:
-            module, missing, asked = self.packages.dotted(modules[0].place), name, ()
-        else:
-            places = self.places(path, item.module, item.level) or ("",)
-            module, missing = self.packages.dotted(places[0]), None
-            asked = (name,) if name else ()
-        yield _Missing(
+        found, name = self.resolve(path, item), item.name
+        places = tuple(module.place for module in found or ())
+        places = places or self.places(path, item.module, item.level) or (item.module,)
+        attempt = item.attempt
+        missing = _Missing(
             path,
             item.line,
-            module,
-            missing,
+            self.packages.dotted(places[0]),
+            places,
+            name if found else None,
             item.when,
-            asked,
-            item.attempt.line if item.attempt and not item.attempt.fallback else None,
-            self._is_replaced(path, facts, item),
+            asked=() if found or name is None or name == STAR else (name,),
+            swallowed=attempt.line if attempt and not attempt.fallback else None,
         )
+        yield replace(missing, replaced=self._is_replaced(path, facts, item))
 
     def _is_replaced(self, path: str, facts: Facts, item: Import) -> bool:
         """Whether the other side of the ``try`` that ``item`` stands in brings what it does not."""
@@ -309,35 +314,34 @@ class _Tree:
                 return
             if not self.has(module, attribute, use.when):
                 dotted = self.packages.dotted(module.place)
-                yield _Missing(path, use.line, dotted, attribute, use.when)
+                yield _Missing(path, use.line, dotted, (module.place,), attribute, use.when)
                 return
             if attribute in module.facts.names or module.facts.open or module.facts.stars:
                 return
             module = self.module(_below(module.place, attribute))
 
 
-def check_imports(
-    store: Store, before: str, after: str, patches: Sequence[Patch], cache: Path
-) -> Section:
-    """Look for imports that ``after``, the patched tree, breaks or has none of its own for.
+def check(subject: Subject) -> Section:
+    """Nothing that could be imported is broken, and all that a patch imports is there.
 
-    What is looked at: the Python files that differ from ``before``, and the files that ask for
-    something which ``before`` had and ``after`` has not. ``patches`` name the guilty; ``cache`` is
-    the directory of the workspace's caches.
+    What is looked at: the Python files that the series changes, and the files that may ask for
+    something which the base had and the patched tree has not.
     """
+    project = subject.project
+    store, before, after = project.store, subject.base.tree, subject.tree
     changed = _changed(store, before, after)
     if not changed:
         return Section(NAME, "no Python file is touched", skipped=True)
     packages = _Packages({*_paths(store, before), *changed})
-    known = FactsCache(cache / NAME)
-    check = _Check(
+    known = FactsCache(project.cache / NAME)
+    return _Check(
         store,
         _Tree(store, before, packages, known),
         _Tree(store, after, packages, known),
         changed,
-        patches,
-    )
-    return check.section()
+        subject.selection.patches,
+        subject.coverage,
+    ).section()
 
 
 @dataclass(frozen=True)
@@ -349,6 +353,7 @@ class _Check:
     after: _Tree
     changed: tuple[str, ...]
     patches: Sequence[Patch]
+    coverage: Coverage
 
     def section(self) -> Section:
         """What was found."""
@@ -433,6 +438,8 @@ class _Check:
             return "for type checkers only: never run"
         if missing.replaced:
             return "the other side of the try has it"
+        if not any(map(self.coverage.covers_path, missing.files)):
+            return "the base does not cover it"
         if self._upstream_misses(missing):
             return "so do files of the unpatched tree: a build makes it, or it is broken there"
         return None
@@ -448,8 +455,6 @@ class _Check:
     def _unchecked(self, path: str) -> Iterator[Remark]:
         """What ``path`` takes from modules that make names as they run."""
         facts = self.after.facts(path) or Facts()
-        if facts.error is not None:
-            yield Remark(f"not Python: {facts.error[1]}", Where(path, facts.error[0]))
         for item in facts.imports:
             for module in self.after.resolve(path, item) or ():
                 if item.name and module.facts and module.facts.open:
@@ -482,7 +487,7 @@ class _Check:
         for word in words:
             for place in self._definitions(word):
                 homes.setdefault(place, set()).add(word)
-        if not homes:
+        if not homes and missing.name is None:
             paths = (path for path in _paths(self.store, self.after.oid) if path.endswith(".py"))
             homes = {place: set() for place in map(_place, paths) if basename(place) == last}
             words = (last,)

@@ -54,6 +54,7 @@ class Origins:
         self._source = source
         self._known: dict[tuple[int, str], Where] = {}
         self._users: dict[str, list[int]] = {}
+        self._spans: dict[int, Sequence[str]] = {}
 
     def find(self, index: int, flag: str) -> Where:
         """The line that ``flag``, an argument of the call ``index``, is written on.
@@ -66,13 +67,10 @@ class Origins:
         return self._known[key]
 
     def _find(self, index: int, flag: str) -> Where:
-        call = self._calls[index]
-        lines = [
-            line.partition("#")[0] for line in self._source(call.file)[call.first - 1 : call.last]
-        ]
+        call, lines = self._calls[index], self._lines(index)
         spelled = re.compile(rf"(?<![\w-]){re.escape(flag)}(?![\w=.-])")
         for number, line in enumerate(lines, call.first):
-            if spelled.search(line):
+            if flag in line and spelled.search(line):
                 return Where(call.file, number)
         earlier = self._with(flag)
         earlier = earlier[: bisect_left(earlier, index)]
@@ -81,6 +79,14 @@ class Origins:
         if before is None:  # an argument of a function or macro
             before = next((n for n in reversed(earlier) if not self._calls[n].sets), None)
         return call.where if before is None else self.find(before, flag)
+
+    def _lines(self, index: int) -> Sequence[str]:
+        """The lines that a call stands on, without comments."""
+        if index not in self._spans:
+            call = self._calls[index]
+            lines = self._source(call.file)[call.first - 1 : call.last]
+            self._spans[index] = [line.partition("#")[0] for line in lines]
+        return self._spans[index]
 
     def _with(self, flag: str) -> list[int]:
         """The calls that have ``flag`` among their words."""

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from patchq.engine.verify import architectures, cmake, expressions, origins, reading
@@ -79,9 +79,7 @@ class Prober:
         ]
         answers = {job.key: self._kept(job) for job in jobs}
         missing = {job.key: job for job in jobs if answers[job.key] is None}
-        if missing:
-            with tempfile.TemporaryDirectory(prefix="patchq-probe-") as scratch:
-                answers.update(self._ask(missing, Path(scratch)))
+        answers.update(self._ask(missing))
         found = [answers[job.key] for job in jobs]
         return [_placed(build, q) for build, q in zip(found, questions, strict=True) if build]
 
@@ -96,16 +94,20 @@ class Prober:
             self._projects[tree] = _Project(files)
         return self._projects[tree]
 
-    def _ask(self, jobs: Mapping[str, _Job], scratch: Path) -> dict[str, Build | None]:
-        layout = _Layout(scratch, self._objects)
-        runs = {key: _Run(job, layout) for key, job in jobs.items()}
+    @cached_property
+    def _layout(self) -> _Layout:
+        return _Layout(self._objects)
+
+    def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
+        runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
         trees: dict[str, list[_Run]] = {}
         for run in runs.values():
             trees.setdefault(run.job.question.tree, []).append(run)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             for waiting in trees.values():
                 while waiting:
-                    layout.show(waiting[0].job.project, {path for r in waiting for path in r.reads})
+                    reads = {path for run in waiting for path in run.reads}
+                    self._layout.show(waiting[0].job.project, reads)
                     for run, evaluation in zip(
                         waiting, pool.map(_Run.evaluate, waiting), strict=True
                     ):
@@ -156,7 +158,7 @@ class _Project:
     @cached_property
     def lists(self) -> dict[str, str]:
         """The CMake files, with their contents' ids."""
-        return {path: entry.oid for path, entry in self.files.items() if _is_cmake(path)}
+        return {path: entry.oid for path, entry in self.files.items() if is_cmake(path)}
 
     @cached_property
     def facts(self) -> list[object]:
@@ -164,28 +166,32 @@ class _Project:
         return [sorted(self.files), self.lists]
 
 
-def _is_cmake(path: str) -> bool:
+def is_cmake(path: str) -> bool:
+    """Whether a file of that name is one of CMake's, whose content counts."""
     return path.rpartition("/")[2] == LISTS or path.endswith(".cmake")
 
 
 class _Layout:
     """A project's files on disk: those that CMake reads with their content, others as names.
 
-    One directory shows one project after another; what they have in common stays.
+    One directory shows one project after another; what they have in common stays. It is gone with
+    this object.
     """
 
-    def __init__(self, scratch: Path, objects: Objects):
-        self.project = scratch / "project"
-        self.elsewhere = scratch / "elsewhere"
-        self.scratch = scratch
+    def __init__(self, objects: Objects):
+        self._holder = tempfile.TemporaryDirectory(prefix="patchq-probe-")
+        self.scratch = Path(self._holder.name).resolve()
+        self.project = self.scratch / "project"
+        self.elsewhere = self.scratch / "elsewhere"
         self._objects = objects
         self._shown: dict[str, str | None] = {}
+        self._made: set[str] = set()
         self.project.mkdir()
 
     def show(self, project: _Project, reads: Collection[str]) -> None:
         """Lay out ``project``, with the content of ``reads`` too."""
         wanted = {
-            path: entry.oid if _is_cmake(path) or path in reads else None
+            path: entry.oid if is_cmake(path) or path in reads else None
             for path, entry in project.files.items()
         }
         for path in self._shown.keys() - wanted.keys():
@@ -196,18 +202,19 @@ class _Layout:
         self._shown = wanted
 
     def _write(self, path: str, oid: str | None) -> None:
-        target = f"{self.project}/{path}"
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120  hundreds of them
-        with open(target, "wb") as stream:  # noqa: PTH123
-            stream.write(b"" if oid is None else self._objects.read(oid))
+        directory = path.rpartition("/")[0]
+        if directory not in self._made:
+            (self.project / directory).mkdir(parents=True, exist_ok=True)
+            self._made.add(directory)
+        (self.project / path).write_bytes(b"" if oid is None else self._objects.read(oid))
 
     def _remove(self, path: str) -> None:
-        target = self.project / path
-        target.unlink()
-        for parent in target.relative_to(self.project).parents[:-1]:
+        (self.project / path).unlink()
+        for parent in PurePosixPath(path).parents[:-1]:
             if any((self.project / parent).iterdir()):
                 break
             (self.project / parent).rmdir()
+            self._made.discard(str(parent))
 
 
 @dataclass(frozen=True)
@@ -289,7 +296,7 @@ class _Run:
             return
         asked = (self._inside(e["args"][0]) for e in evaluation.trace if e["cmd"] == _READ)
         files = self.job.project.files
-        reads = {path for path in asked if path and path in files and not _is_cmake(path)}
+        reads = {path for path in asked if path and path in files and not is_cmake(path)}
         if not reads <= self.reads:
             self.reads |= reads
             return

@@ -1,0 +1,79 @@
+"""Verify a series: everything that can be proved of the patched tree without its hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from patchq.engine.project import Project
+from patchq.engine.selection import Selection
+from patchq.engine.stack import PatchRefusedError
+from patchq.engine.verify import build, checks, parse
+from patchq.engine.verify.effect import Evaluated
+from patchq.engine.verify.subject import Subject, put_in_place
+from patchq.model.verification import Failure, Section, Verification
+
+APPLY = "apply"
+
+Check = Callable[[Subject], Section]
+
+CHECKS: tuple[Check, ...] = (
+    checks.expectations,
+    checks.results,
+    checks.series_wide,
+    parse.check,
+)
+"""The checks of a series in place, in the order of the report; the build comes after them."""
+
+Progress = Callable[[int, int, str], None]
+
+
+def quiet(_done: int, _total: int, _name: str) -> None:
+    """A :data:`Progress` that says nothing."""
+
+
+def verify_series(
+    project: Project, selection: Selection, progress: Progress = quiet
+) -> Verification:
+    """Check the selection on its own base.
+
+    What is wrong with the series is a failure of a section. Raises
+    :class:`~patchq.errors.InputError` where the recipe is malformed,
+    :class:`~patchq.errors.UpstreamError` where the base is not here, and
+    :class:`~patchq.errors.PatchqError` where a tool that a check needs is missing.
+    """
+    total = len(CHECKS) + 2
+    progress(0, total, "apply")
+    sections = [checks.order(selection)]
+    try:
+        subject = put_in_place(project, selection)
+    except PatchRefusedError as error:
+        failure = Failure(error.message, error.where, error.patch.name)
+        sections.append(Section(APPLY, "strictly, in order", (failure,)))
+        return _verification(project, selection, None, sections, Evaluated((), ()))
+    sections.append(Section(APPLY, f"{len(subject.steps)} patches strictly, in order"))
+    for number, check in enumerate(CHECKS, 1):
+        progress(number, total, check.__name__)
+        sections.append(check(subject))
+    progress(total - 1, total, build.NAME)
+    section, evaluated = build.check(subject)
+    return _verification(project, selection, subject.tree, [*sections, section], evaluated)
+
+
+def _verification(
+    project: Project,
+    selection: Selection,
+    tree: str | None,
+    sections: Sequence[Section],
+    evaluated: Evaluated,
+) -> Verification:
+    base = project.lock.base(selection.directory.tag)
+    return Verification(
+        series=base.name,
+        commit=base.commit,
+        guards=tuple(sorted(selection.guards)),
+        patches=tuple(patch.name for patch in selection.patches),
+        tree=tree,
+        sections=tuple(sections),
+        builds=evaluated.builds,
+        effects=evaluated.effects,
+    )
