@@ -113,8 +113,9 @@ class CaseMaker:
             targets = {c.oid for c in earlier if quoted and _is_called(c.subject, quoted)}
             named = set(_named(commit.subject))
             named_too = {c.oid for c in earlier if named & _numbers(c.subject)}
-            again = any(quoted and _lands_again(c.subject, quoted) for c in later) or any(
-                _AGAIN.search(c.subject) for c in self._on_same_files(commit)
+            again = quoted and (
+                any(_lands_again(c.subject, quoted) for c in later)
+                or any(_may_land_again(c.subject, quoted) for c in self._on_same_files(commit))
             )
             if again or not targets:
                 unsure |= {commit.oid, *targets}
@@ -359,3 +360,9 @@ def _is_called(subject: str, quoted: str) -> bool:
 
 def _lands_again(subject: str, quoted: str) -> bool:
     return _is_called(subject, quoted) or (quoted in subject and bool(_AGAIN.search(subject)))
+
+
+def _may_land_again(subject: str, quoted: str) -> bool:
+    """Whether it says so, in other words: two of the longer ones are the same."""
+    words = [set(re.findall(r"[a-z]{4,}", text.lower())) for text in (subject, quoted)]
+    return bool(_AGAIN.search(subject)) and len(words[0] & words[1]) >= 2

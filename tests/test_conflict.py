@@ -6,11 +6,12 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from commandline import CommandLine
+from forkserver import ForkServer
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, placed
 
@@ -21,6 +22,14 @@ from patchq.model.workspace import Workspace
 
 Run = subprocess.CompletedProcess[str]
 UserGit = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def patchq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """One server for the many short calls that a conversation is."""
+    server = ForkServer(tmp_path_factory.mktemp("home"))
+    yield server
+    server.close()
 
 
 def text(name: str, **lines: str) -> str:
@@ -260,7 +269,7 @@ def test_markers_and_unmerged_paths_are_refused_by_name(
 
 
 def test_marker_lines_that_upstream_has_are_no_conflict(
-    patchq: CommandLine, miniature: MakeMiniature, tmp_path: Path
+    patchq: CommandLine, miniature: MakeMiniature
 ) -> None:
     upstream = miniature()
     odd = "<<<<<<< not a conflict\n"
@@ -657,7 +666,7 @@ def test_bytes_that_are_no_text(patchq: CommandLine, miniature: MakeMiniature) -
     upstream = miniature()
 
     def content(middle: bytes) -> Mapping[str, bytes]:
-        return {"caf\udce9.bin": b"\xff\xfe\0" + middle + b"\0\x80"}
+        return {"café.bin": b"\xff\xfe\0" + middle + b"\0\x80"}
 
     upstream.commit("Start", content(b"0"))
     upstream.tag("v1")

@@ -149,7 +149,10 @@ def test_a_swallowed_import_error_is_still_a_failure(check: Checker) -> None:
 
 
 def test_two_spellings_in_a_try_are_said(check: Checker) -> None:
-    text = "try:\n    from demo.gone import helper\nexcept ImportError:\n    from demo.util import helper\n"
+    text = (
+        "try:\n    from demo.gone import helper\n"
+        "except ImportError:\n    from demo.util import helper\n"
+    )
     found = check({NEW: text})
     assert found.failures == []
     assert found.notes == [

@@ -3,7 +3,7 @@
 import pytest
 
 from patchq.errors import InputError, Where
-from patchq.model.settings import Settings, read_settings
+from patchq.model.settings import BuildSettings, CommandKind, Settings, Target, read_settings
 
 WHERE = Where("series/patchq.yaml")
 
@@ -41,16 +41,42 @@ main: refs/heads/main
 guards: {slim: no demos, mtp: the draft model}
 default_guards: [mtp]
 targets:
-  gb10: {arch: 12.1a, cuda: 13}
+  gb10:
+    processor: aarch64
+    cuda: 13.0
+    options: {ENABLE_FA3: ON}
+    archs: [sm_121a]
+    present: [common_ops]
+    absent: [flash_ops]
+  host: {processor: x86_64, cuda: 12.9}
 checks:
-  imports: [sglang]
+  holds: ["contains {project}/CMakeLists.txt size"]
+  build:
+    packages:
+      Torch: {CUDA_VERSION: "${CUDA}"}
+    commands: {nanobind_add_module: library, docs: ignore}
 """
     settings = read_settings(raw, WHERE)
     assert settings.main == "refs/heads/main"
     assert settings.guards == {"slim": "no demos", "mtp": "the draft model"}
     assert settings.default_guards == {"mtp"}
-    assert settings.targets == {"gb10": {"arch": "12.1a", "cuda": 13}}
-    assert settings.checks == {"imports": ["sglang"]}
+    board, host = settings.targets
+    assert board == Target(
+        "gb10",
+        "aarch64",
+        "13.0",
+        options={"ENABLE_FA3": "ON"},
+        archs=("sm_121a",),
+        present=("common_ops",),
+        absent=("flash_ops",),
+    )
+    assert board.description == "aarch64, CUDA 13.0, -DENABLE_FA3=ON"
+    assert host == Target("host", "x86_64", "12.9")
+    assert [predicate.path for predicate in settings.checks.holds] == ["{project}/CMakeLists.txt"]
+    assert settings.checks.build == BuildSettings(
+        packages={"Torch": {"CUDA_VERSION": "${CUDA}"}},
+        commands={"nanobind_add_module": CommandKind.LIBRARY, "docs": CommandKind.IGNORE},
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,9 +90,17 @@ checks:
         (b"guards: {a: x}\ndefault_guards:\n- a\n- b", 4, "'b'"),
         (b"default_guards: a", 1, "a list"),
         (b"targets: [a]", 1, "a mapping"),
-        (b"checks:\n  a: 2026-99-99", 1, "month"),
-        (b"checks:\n  a: !!python/none x", 2, "constructor"),
-        (b"checks:\n  a: 1\n  a: 2", 3, "given twice"),
+        (b"targets:\n  a: {}", 2, "'processor' is missing"),
+        (b"targets:\n  a:\n    processor: p\n    cuda: new", 4, "'new'"),
+        (b"targets:\n  a:\n    processor: p\n    cuda: 13.0\n    archs: [90]", 5, "'90'"),
+        (b"targets:\n  a:\n    processor: p\n    cuda: 13.0\n    absent: ['a b']", 5, "'a b'"),
+        (b"targets:\n  a:\n    processor: p\n    cuda: 13.0\n    options: {'-D': 1}", 5, "'-D'"),
+        (b"checks:\n  a: 1", 2, "unknown key 'a'"),
+        (b"checks:\n  holds: 1\n  holds: 2", 3, "given twice"),
+        (b"checks:\n  holds:\n  - contains x", 3, "lacks its REGEX"),
+        (b"checks:\n  build:\n    commands: {f: run}", 3, "cannot be 'run'"),
+        (b"checks:\n  build:\n    packages:\n      'a)': {}", 4, "'a)'"),
+        (b"checks:\n  build:\n    packages:\n      T: {'a b': 1}", 4, "'a b'"),
     ],
 )
 def test_malformed_settings_are_refused_with_the_line(raw: bytes, line: int, words: str) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from patchq import __version__
+from patchq.cli import completion
 from patchq.cli.session import Session
 from patchq.errors import PatchqError
 
@@ -79,6 +80,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; turns every expected error into words on stderr and an exit code."""
     debug = "--debug" in arguments
+    if completion.VARIABLE in os.environ:
+        completion.attach(app)
     try:
         result = app(arguments, prog_name="patchq", standalone_mode=False)
         sys.stdout.flush()
@@ -136,6 +139,18 @@ COMMANDS = (
     "backport",
     "list_patches",
     "show",
+    "edit",
+    "refresh",
+    "new",
+    "drop",
+    "rename",
+    "move",
+    "fold",
+    "split",
+    "guard",
+    "header",
+    "diff",
+    "port",
     "lint",
     "rebase",
     "report",

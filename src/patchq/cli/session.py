@@ -96,17 +96,19 @@ class Session:
     def writing(self) -> Iterator[Workspace]:
         """The workspace, ours alone while it is written to.
 
-        Raises :class:`PatchqError` with the way out while a rebase is unfinished.
+        Raises :class:`PatchqError` with the way out while a rebase is unfinished or an edit open.
         """
+        from patchq.engine.edit_state import refuse_while_open
         from patchq.engine.operation import refuse_meanwhile
 
         with self.going_on() as workspace:
             refuse_meanwhile(workspace)
+            refuse_while_open(workspace)
             yield workspace
 
     @contextmanager
     def going_on(self) -> Iterator[Workspace]:
-        """The workspace, ours alone, to go on with an unfinished rebase or to end it."""
+        """The workspace, ours alone, to go on with an unfinished rebase or edit, or to end it."""
         from patchq.engine.locking import exclusive
 
         with exclusive(self.workspace):

@@ -15,6 +15,9 @@ from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.model.diff import Hunk
 
+_COMMON = 4
+"""A line that stood in the file this often before recurs by itself."""
+
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
@@ -36,7 +39,9 @@ def find_duplicate(hunk: Hunk, before: bytes, ours: bytes, result: bytes) -> Dup
     lines = tuple(
         line
         for line in dict.fromkeys(_inserted(hunk))
-        if len(set(_WORD.findall(line))) >= 3 and then[line] < now[line] < merged[line]
+        if len(set(_WORD.findall(line))) >= 3
+        and then[line] < min(now[line], _COMMON)
+        and now[line] < merged[line]
     )
     return Duplicate(lines) if lines else None
 

@@ -143,28 +143,26 @@ def begin(
         tree = restacker.stack.apply(tree, patch, onto=tag).tree
         words = wording(patch, author=author, date=now())
         parent = commits[patch.name] = _write_commit(store.objects, tree, parent, words, patch.name)
-    opened = upto
     top = commits[upto] if upto else parent
-    if new is not None:
-        if new.name in directory.series.names:
-            raise InputError(f"{new.name} is in the series already", where=directory.series.where)
-        opened_tree = store.objects.read(top).split(b"\n", 1)[0].decode().removeprefix("tree ")
-        words = Wording(normalised(new.subject), author, now())
-        top = _write_commit(store.objects, opened_tree, top, words, new.name)
+    if new is not None and new.name in directory.series.names:
+        raise InputError(f"{new.name} is in the series already", where=directory.series.where)
     layout = Layout(parent, base.commit, tree, None, {})
     worktree = worktree_of(workspace, store)
-    worktree.lay_out(layout if new is None else replace(layout, commit=top))
+    worktree.lay_out(layout)
     messages = [store.objects.read(commit) for commit in commits.values()]
     worktree.configure("core.commentChar", _comment_character(messages))
     worktree.mark("base", base.commit)
     if parent != base.commit:
         worktree.mark("top", parent)
+    if new is not None:
+        words = Wording(normalised(new.subject), author, now())
+        top = _empty_commit(store, top, words, new.name)
     worktree.go_to(top)
     edit = Edit(
         tag=tag,
         base=base.commit,
         guards=tuple(sorted(guards)),
-        opened=opened,
+        opened=upto,
         commits=commits,
         inputs=hash_inputs(workspace, tag),
         layout=layout.identity,
@@ -278,12 +276,7 @@ def _chain(project: Project, edit: Edit, worktree: Worktree, *, amend: bool) -> 
         )
     chain = tuple(reversed(list(_walk(objects, head, edit.base))))
     tree = worktree.snapshot()
-    if (
-        chain
-        and chain[-1].tree == tree
-        or not chain
-        and objects.tree(tree) == objects.tree(project.lock.base(edit.tag).tree)
-    ):
+    if tree == (chain[-1].tree if chain else project.lock.base(edit.tag).tree):
         return chain
     if not amend or not chain:
         last = f"{chain[-1].subject!r}" if chain else "a patch"
@@ -356,6 +349,14 @@ def _write_commit(objects: Objects, tree: str, parent: str, words: Wording, name
     return objects.write("commit", text.encode("utf-8", "surrogateescape"))
 
 
+def _empty_commit(store: Store, parent: str, words: Wording, name: str) -> str:
+    """A commit on ``parent`` that changes nothing yet, kept in the store."""
+    tree = _read_commit(store.objects, parent).tree
+    raw = store.objects.read(_write_commit(store.objects, tree, parent, words, name))
+    kept = store.keeper.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
+    return kept.stdout.decode().strip()
+
+
 def _comment_character(messages: Sequence[bytes]) -> str:
     """One that begins no line of the messages: git takes such lines out when it has them edited."""
     used = {line[:1] for message in messages for line in message.split(b"\n")}
@@ -377,17 +378,19 @@ class _Refresh:
         self._base = base
         self._restacker = Restacker(project.store, base, project.settings.default_guards)
         self._head_tree = chain[-1].tree if chain else base.tree
+        self._known: dict[str, _Commit] = {}
 
     def result(self) -> Refreshed:
         named = self._named()
         renamed = {
             item.source: item.name
             for item in named
-            if item.source not in (None, item.name) and self._is_renamed(item, named)
+            if item.source and item.source != item.name and self._is_renamed(item, named)
         }
         left = self._left(named)
         folded = {name for name in left if self._is_in_head(name)}
-        old_works = self._restacker.works(self._old)
+        shown = {*self._edit.open_names, *(item.source for item in named if item.source)}
+        old_works = self._restacker.works(self._old, without=shown)
         works = {
             name: replace(work, patch=_requiring(work.patch, renamed))
             for name, work in old_works.items()
@@ -413,7 +416,7 @@ class _Refresh:
         taken: set[str] = set()
         named: list[_Named] = []
         for commit in self._chain:
-            source = self._source(commit, missing, taken)
+            source = self._source(commit, missing)
             name = self._name(commit, source, taken)
             if not commit.before and not commit.after:
                 raise FindingsError(
@@ -427,7 +430,7 @@ class _Refresh:
             named.append(_Named(commit, name, source))
         return named
 
-    def _source(self, commit: _Commit, missing: Sequence[str], taken: set[str]) -> str | None:
+    def _source(self, commit: _Commit, missing: Sequence[str]) -> str | None:
         """The patch of the old series that the commit was, or was a part of."""
         told = next(iter(commit.names), None)
         if told is not None and told in self._old.series.names:
@@ -457,6 +460,11 @@ class _Refresh:
 
     def _commit(self, name: str) -> _Commit:
         """The commit that the patch ``name`` was when the edit began."""
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+    def _find(self, name: str) -> _Commit:
         if name not in self._edit.commits:  # turned off by its guards
             patch = self._old.patches[name]
             return _Commit("", (), "", wording(patch, author="", date=""), (name,))
@@ -470,11 +478,17 @@ class _Refresh:
             return True
         return commit.before.keys() == old.before.keys() and self._diff(commit) == self._diff(old)
 
-    def _diff(self, commit: _Commit) -> tuple[tuple[tuple[bytes, ...], ...], ...]:
-        """The lines of the change, wherever they stand."""
+    def _diff(self, commit: _Commit) -> list[tuple[object, ...]]:
+        """What the change does, file by file, wherever its lines stand."""
         tree_of = self._objects.tree_of
         raw = self._restacker.mailer.diff(tree_of(commit.before), tree_of(commit.after))
-        return tuple(tuple(h.lines for h in change.hunks) for change in Patch("", raw).files)
+        return [
+            (
+                *(change.old, change.new, change.old_mode, change.new_mode),
+                [hunk.lines for hunk in change.hunks] or change.new_blob,
+            )
+            for change in Patch("", raw).files
+        ]
 
     def _same_author(self, commit: _Commit, name: str) -> bool:
         """Amending and rebasing keep the author's name and date, to the second."""
@@ -515,7 +529,7 @@ class _Refresh:
 
     # -- the series and its patches --------------------------------------------------------------
 
-    def _work(self, item: _Named, renamed: Mapping[str | None, str]) -> Work:
+    def _work(self, item: _Named, renamed: Mapping[str, str]) -> Work:
         commit, known = item.commit, item.source
         if known is None:
             return Work(
@@ -538,16 +552,15 @@ class _Refresh:
     def _restack(
         self,
         named: Sequence[_Named],
-        renamed: Mapping[str | None, str],
+        renamed: Mapping[str, str],
         works: Mapping[str, Work],
     ) -> SeriesDirectory:
         series = self._old.series
         for source, name in renamed.items():
-            assert source is not None
             series = series.rename(source, name)
         entries = {entry.name: entry for entry in series.entries}
         chosen = [self._entry(item, entries) for item in named]
-        order = self._order(chosen, [entry for entry in series.entries], renamed)
+        order = self._order(chosen, series.entries, renamed)
         directory = replace(self._old, patches={**self._old.patches, **_patches(works)})
         new = self._restacker.restack(directory, series.arrange(order), works)
         if self._restacker.tree(chosen, new.patches) != self._head_tree:
@@ -570,7 +583,7 @@ class _Refresh:
         self,
         chosen: Sequence[SeriesEntry],
         entries: Sequence[SeriesEntry],
-        renamed: Mapping[str | None, str],
+        renamed: Mapping[str, str],
     ) -> list[SeriesEntry]:
         """All entries: those of commits in their order, each other one behind what it followed.
 
@@ -632,9 +645,8 @@ class _Refresh:
         return not self._same_change(item.commit, item.source)
 
 
-def _requiring(patch: Patch, renamed: Mapping[str | None, str]) -> Patch:
+def _requiring(patch: Patch, renamed: Mapping[str, str]) -> Patch:
     for old, new in renamed.items():
-        assert old is not None
         patch = rename_required(patch, old, new)
     return patch
 
@@ -646,12 +658,12 @@ def _patches(works: Mapping[str, Work]) -> dict[str, Patch]:
 def _unmoved(old: Sequence[str], new: Sequence[str]) -> set[str]:
     """The names whose order is the same; as many as can be."""
     place = {name: number for number, name in enumerate(old)}
-    best: list[list[str]] = []
+    none: list[str] = []
+    best = [none]
     for name in new:
         if name not in place:
             continue
-        longest = max(
-            (run for run in best if place[run[-1]] < place[name]), key=len, default=list[str]()
-        )
-        best.append([*longest, name])
-    return set(max(best, key=len, default=[]))
+        shorter = [run for run in best if not run or place[run[-1]] < place[name]]
+        best.append([*max(shorter, key=len), name])
+    longest = max(best, key=len)
+    return set(longest)

@@ -6,54 +6,44 @@ The tree holds a manifest of its inputs and nothing else of ours; what differs b
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import platform
 import re
-import shutil
+import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from patchq import __version__
+from patchq.engine.contents import leads_outside, set_hashes, survey
+from patchq.engine.forms import PACKED_ENDINGS, Form, Placed, make
 from patchq.engine.project import Project
-from patchq.engine.selection import Selection, require_order
-from patchq.engine.stack import Stack
+from patchq.engine.selection import Selection, require_order, select
+from patchq.engine.verify import pins
+from patchq.engine.verify.predicting import predicted_builds
+from patchq.engine.verify.subject import Subject, put_in_place, recipe_of
+from patchq.engine.verify.wheel import MANIFEST_SCHEMA
 from patchq.errors import FindingsError, InputError, Where
-from patchq.git.tarball import Snapshot, unpack_tar, write_tar
+from patchq.git.search import lines_with_words
+from patchq.git.tarball import Differing, Snapshot, add_to_tar, differing, write_tar
+from patchq.model.building import fill
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base, Lock
+from patchq.model.prediction import predict, prediction_facts
+from patchq.model.recipe import Choice
 from patchq.model.retired import Standing
+from patchq.model.verification import Remark
 
 MANIFEST = "patchq-manifest.json"
-MANIFEST_SCHEMA = "patchq.manifest/1"
+CONSTRAINTS = "constraints.txt"
+ARCHIVAL = ".git_archival.txt"
 RECORD_SCHEMA = "patchq.export/1"
-
-_COMPRESSION = 6
-
-
-class Form(Enum):
-    """What an export is written as."""
-
-    DIRECTORY = "dir"
-    TAR_GZ = "tar.gz"
-
-    @classmethod
-    def of(cls, target: Path | None) -> Form:
-        """What the name of ``target`` asks for: a tarball by its ending, else a directory."""
-        packed = target is not None and target.name.endswith((".tar.gz", ".tgz"))
-        return cls.TAR_GZ if packed else cls.DIRECTORY
-
-    @property
-    def ending(self) -> str:
-        """What a name of this form ends in."""
-        return ".tar.gz" if self is Form.TAR_GZ else ""
 
 
 @dataclass(frozen=True)
@@ -81,44 +71,121 @@ def default_name(lock: Lock, tag: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._+-]', '-', project).lstrip('-.') or 'upstream'}-{tag}-patched"
 
 
-def export_series(project: Project, selection: Selection, form: Form, target: Path) -> Exported:
-    """Apply the selection strictly to its base and write the tree to ``target``.
+@dataclass(frozen=True)
+class Prepared:
+    """A selection in place on its base, found fit for an export.
 
-    All of it is there afterwards or nothing. Raises :class:`FindingsError` where a patch is held
-    or not covered by its base; :class:`InputError` where a patch does not apply, lacks what it
-    requires, or ``target`` is taken or cannot be written.
+    ``subdir`` is the part of the tree that is exported, None for all of it.
+    """
+
+    project: Project
+    subject: Subject
+    choice: Choice
+    subdir: str | None = None
+
+    @property
+    def base(self) -> Base:
+        """What it stands on."""
+        return self.subject.base
+
+    @property
+    def exported(self) -> str:
+        """The tree that is written."""
+        if self.subdir is None:
+            return self.subject.tree
+        entry = self.project.store.objects.entry(self.subject.tree, self.subdir)
+        if entry is None or not entry.is_tree:
+            raise InputError(
+                f"the patched tree has no directory {self.subdir}",
+                hint="Give it from the root of the tree, without a leading slash.",
+            )
+        return entry.oid
+
+    @cached_property
+    def outside(self) -> tuple[Remark, ...]:
+        """What the exported part needs that is not in it: it cannot be built alone."""
+        if self.subdir is None:
+            return ()
+        return leads_outside(self.project.store, self.subject.tree, self.subdir)
+
+    @property
+    def version(self) -> str | None:
+        """The version of the recipe's project, with what the downstream puts behind it."""
+        own, local = pins.own_version(self.subject.recipe, self.subject.after), self._local
+        return f"{own}{local}" if own else None
+
+    @property
+    def _local(self) -> str:
+        local = self.subject.recipe.local_version
+        return f"+{local}" if local else ""
+
+    @property
+    def prefix(self) -> str:
+        """The name of the directory that all of it lies in."""
+        return default_name(self.project.lock, self.base.name)
+
+
+def prepare_export(
+    project: Project,
+    selection: Selection,
+    variants: Iterable[str] = (),
+    subdir: str | None = None,
+) -> Prepared:
+    """Apply the selection, with what ``variants`` turn on, strictly to its base.
+
+    Raises :class:`FindingsError` where a patch is held or not covered by its base;
+    :class:`InputError` where a patch does not apply or lacks what it requires, and where a variant
+    or the subdirectory is not there.
+    """
+    choice = recipe_of(project, selection).choose(variants)
+    if choice.guards:
+        chosen = select(selection.directory, project.settings, choice.guards)
+        selection = replace(selection, guards=selection.guards | chosen.guards)
+    _refuse_held(selection)
+    _refuse_uncovered(selection, project.lock.base(selection.directory.tag))
+    require_order(selection)
+    subject = put_in_place(project, selection)
+    subdir = None if subdir is None else subdir.strip("/")
+    prepared = Prepared(project, subject, choice, subdir or None)
+    _refuse_taken_names(prepared)
+    return prepared
+
+
+def export_series(
+    prepared: Prepared, form: Form, target: Path, beside: Mapping[str, bytes] | None = None
+) -> Exported:
+    """Write the tree to ``target``, and the files ``beside`` (by ending) next to it.
+
+    All of it is there afterwards or nothing. Raises :class:`InputError` where ``target`` is taken
+    or cannot be written, or the series cannot be had in that form.
     """
     target = target.resolve()
-    store, lock = project.store, project.lock
-    base = lock.base(selection.directory.tag)
-    _refuse_taken(target, form)
-    _refuse_held(selection)
-    _refuse_uncovered(selection, base)
-    require_order(selection)
-    store.require((base,))
-    tree = Stack(store).apply_all(base.tree, selection.patches, onto=base.name)
-    if store.objects.entry(tree, MANIFEST) is not None:
-        raise InputError(
-            f"the tree has a file {MANIFEST}, which is the name of the export's manifest",
-            hint="Add a patch that renames it.",
-        )
-    snapshot = Snapshot(tree, base.name, base.date, default_name(lock, base.name))
+    project, base, subject = prepared.project, prepared.base, prepared.subject
+    beside = beside or {}
+    if prepared.subdir is not None and form in (Form.QUILT, Form.GIT):
+        raise InputError(f"--format {form.value} is of a whole tree", hint="Leave --subdir out.")
+    _refuse_taken(target, form, beside)
+    store = project.store
+    snapshot = Snapshot(prepared.exported, base.name, base.date, prepared.prefix)
     with _staging(target) as aside:
         tar = aside / "tar"
-        manifest = _manifest(lock, base, selection, tree)
-        write_tar(store, snapshot, tar, added={MANIFEST: manifest})
-        packed = _packed(tar, form, aside / "packed", snapshot)
+        write_tar(store, snapshot, tar)
+        manifest = render_manifest(prepared, differing(store, tar, snapshot))
+        add_to_tar(tar, snapshot, {**_additions(prepared), MANIFEST: manifest})
+        made = make(form, Placed(store, base, subject.steps), snapshot, tar, aside)
+        if form in (Form.QUILT, Form.GIT):
+            (made / MANIFEST).write_bytes(manifest)
         exported = Exported(
-            series=selection.directory.tag,
+            series=base.name,
             form=form,
             target=target,
-            guards=tuple(sorted(selection.guards)),
-            patches=tuple(patch.name for patch in selection.patches),
-            tree=tree,
+            guards=tuple(sorted(subject.selection.guards)),
+            patches=tuple(step.patch.name for step in subject.steps),
+            tree=subject.tree,
             tar_sha256=_sha256(tar),
-            file_sha256=_sha256(packed) if form is Form.TAR_GZ else None,
+            file_sha256=_sha256(made) if form.is_packed else None,
         )
-        _publish(_with_companions(exported, aside), packed, target)
+        _publish(_with_companions(exported, beside, aside), made, target)
     return exported
 
 
@@ -141,22 +208,143 @@ def render_record(exported: Exported) -> bytes:
     return _json(record)
 
 
-def _manifest(lock: Lock, base: Base, selection: Selection, tree: str) -> bytes:
-    pins: dict[str, Any] = {"name": base.name, "commit": base.commit, "tree": base.tree}
+def render_manifest(prepared: Prepared, packing: Differing) -> bytes:
+    """What goes into an export, as JSON; ``packing`` is what attributes made of its files.
+
+    What the build is predicted to hold stands in it, so that a wheel can be verified with it
+    alone. Raises :class:`~patchq.errors.PatchqError` where there is no CMake to predict with.
+    """
+    project, subject, base = prepared.project, prepared.subject, prepared.base
+    store, lock, recipe = project.store, project.lock, subject.recipe
+    origin: dict[str, Any] = {"name": base.name, "commit": base.commit, "tree": base.tree}
     if base.archive is not None:
-        pins["archive"] = {"file": base.archive.file, "sha256": base.archive.sha256}
-    manifest = {
+        origin["archive"] = {"file": base.archive.file, "sha256": base.archive.sha256}
+    contents = survey(store, prepared.exported)
+    manifest: dict[str, Any] = {
         "schema": MANIFEST_SCHEMA,
         "upstream": lock.upstream,
-        "base": pins,
-        "guards": sorted(selection.guards),
+        "base": origin,
+        "guards": sorted(subject.selection.guards),
         "patches": [
             {"name": patch.name, "sha256": patch.sha256, "subject": patch.header.subject}
-            for patch in selection.patches
+            for patch in subject.selection.patches
         ],
-        "tree": tree,
+        "tree": subject.tree,
+        "contents": {
+            "modes": contents.modes,
+            "symlinks": contents.symlinks,
+            "submodules": contents.submodules,
+            "lfs_pointers": list(contents.lfs_pointers),
+            "export_ignored": list(packing.left_out),
+            "export_changed": list(packing.changed),
+        },
     }
-    return _json(manifest)
+    compared = pins.compare_pins(
+        recipe, prepared.choice.pins, subject.before, project.settings.targets
+    )
+    optional = {
+        "variants": list(prepared.choice.variants),
+        "subdir": prepared.subdir,
+        "outside": list(map(str, prepared.outside)),
+        "version": prepared.version,
+        "pins": [_pin_facts(row) for row in compared],
+        "sets": set_hashes(store, subject.tree, _sets(prepared)),
+        "builds": prediction_facts(predict(predicted_builds(subject))),
+    }
+    return _json({**manifest, **{name: value for name, value in optional.items() if value}})
+
+
+def _pin_facts(row: pins.Compared) -> dict[str, str | None]:
+    return {
+        "name": row.pin.name,
+        "pin": row.pin.specifier,
+        "upstream": row.asked.specifier if row.asked else None,
+        "standing": row.standing.value,
+    }
+
+
+def _sets(prepared: Prepared) -> dict[str, list[str]]:
+    values = placeholders(prepared)
+    return {
+        name: [fill(pattern, values) for pattern in patterns]
+        for name, patterns in prepared.project.settings.export.sets.items()
+    }
+
+
+def placeholders(prepared: Prepared) -> dict[str, str]:
+    """What ``{…}`` stands for in the settings of an export."""
+    values = {
+        "tag": prepared.base.name,
+        "version": prepared.base.name.removeprefix("v"),
+        "project": prepared.subject.recipe.project,
+        "project_version": prepared.version,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def render_build(prepared: Prepared) -> str:
+    """The environment and commands of the settings for this export, as a shell script.
+
+    Raises :class:`InputError` where they ask for what the recipe does not say.
+    """
+    settings, values = prepared.project.settings.export, placeholders(prepared)
+    lines = [f"cd {shlex.quote(prepared.prefix)}"]
+    lines += [
+        f"export {name}={shlex.quote(_filled(text, values))}"
+        for name, text in settings.environment.items()
+    ]
+    lines += [_filled(command, values) for command in settings.commands]
+    warnings = [f"# {remark}" for remark in prepared.outside]
+    return "".join(f"{line}\n" for line in [*warnings, *lines])
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    filled = fill(text, values)
+    for name in ("project", "project_version"):
+        if f"{{{name}}}" in filled:
+            raise InputError(
+                f"export in patchq.yaml uses {{{name}}}, which this tag does not have",
+                hint="Name the project in the series' recipe.yaml; its version is that of its "
+                "pyproject.toml.",
+            )
+    return filled
+
+
+def _additions(prepared: Prepared) -> dict[str, bytes]:
+    """The files that an export has and the tree has not, its manifest aside."""
+    added = {}
+    if prepared.choice.pins:
+        added[CONSTRAINTS] = "".join(f"{pin.line}\n" for pin in prepared.choice.pins).encode()
+    objects, base = prepared.project.store.objects, prepared.base
+    if _asks_git_for_its_version(prepared) and not objects.entry(prepared.exported, ARCHIVAL):
+        added[ARCHIVAL] = (
+            f"node: {base.commit}\nnode-date: {base.date}\n"
+            f"describe-name: {base.name}\nref-names: tag: {base.name}\n"
+        ).encode()
+    return added
+
+
+def _asks_git_for_its_version(prepared: Prepared) -> bool:
+    """Whether a project of the tree has setuptools-scm find its version, and the tag says one."""
+    rows = lines_with_words(
+        prepared.project.store.git,
+        prepared.exported,
+        ["setuptools_scm", "setuptools-scm"],
+        [pins.PYPROJECT],
+    )
+    return bool(rows) and any(map(str.isdigit, prepared.base.name))
+
+
+def _refuse_taken_names(prepared: Prepared) -> None:
+    names = {MANIFEST: "export's manifest"}
+    if prepared.choice.pins:
+        names[CONSTRAINTS] = "file of the recipe's pins"
+    for name, what in names.items():
+        if prepared.project.store.objects.entry(prepared.exported, name) is not None:
+            raise InputError(
+                f"the tree has a file {name}, which is the name of the {what}",
+                hint="Add a patch that renames it.",
+            )
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
@@ -190,17 +378,21 @@ def _refuse_uncovered(selection: Selection, base: Base) -> None:
             )
 
 
-def _companions(target: Path, form: Form) -> dict[str, Path]:
-    endings = ("sha256", "export.json") if form is Form.TAR_GZ else ("export.json",)
+def _companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
     return {ending: target.with_name(f"{target.name}.{ending}") for ending in endings}
 
 
-def _refuse_taken(target: Path, form: Form) -> None:
-    if form is Form.DIRECTORY and target.is_dir():
+def _endings(form: Form, beside: Iterable[str]) -> tuple[str, ...]:
+    return (*(("sha256",) if form.is_packed else ()), "export.json", *beside)
+
+
+def _refuse_taken(target: Path, form: Form, beside: Iterable[str]) -> None:
+    if not form.is_packed and target.is_dir():
         taken = [target] if any(target.iterdir()) else []
     else:
         taken = [target] if target.exists() else []
-    taken += [path for path in _companions(target, form).values() if path.exists()]
+    companions = _companions(target, _endings(form, beside)).values()
+    taken += [path for path in companions if path.exists()]
     if taken:
         raise InputError(
             f"{taken[0]} is there already; nothing was exported",
@@ -222,37 +414,19 @@ def _staging(target: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-def _packed(tar: Path, form: Form, to: Path, snapshot: Snapshot) -> Path:
-    """The tar in the form asked for, at or below ``to``."""
-    if form is Form.TAR_GZ:
-        _compress(tar, to)
-        return to
-    to.mkdir()
-    unpack_tar(tar, to)
-    return to / snapshot.prefix
-
-
-def _compress(tar: Path, to: Path) -> None:
-    with (
-        tar.open("rb") as source,
-        to.open("xb") as stream,
-        gzip.GzipFile(
-            filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=stream, mtime=0
-        ) as packer,
-    ):
-        shutil.copyfileobj(source, packer, 1 << 20)
-
-
 def _sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _with_companions(exported: Exported, aside: Path) -> dict[Path, Path]:
+def _with_companions(
+    exported: Exported, beside: Mapping[str, bytes], aside: Path
+) -> dict[Path, Path]:
     """Write the files that go beside the target; where each is now, and where it belongs."""
-    contents = {"sha256": _checksums(exported), "export.json": render_record(exported)}
+    contents = {"sha256": _checksums(exported), "export.json": render_record(exported), **beside}
+    endings = _endings(exported.form, beside)
     moves = {}
-    for ending, place in _companions(exported.target, exported.form).items():
+    for ending, place in _companions(exported.target, endings).items():
         staged = aside / ending
         staged.write_bytes(contents[ending])
         moves[staged] = place
@@ -262,7 +436,7 @@ def _with_companions(exported: Exported, aside: Path) -> dict[Path, Path]:
 def _checksums(exported: Exported) -> bytes:
     """The tar and the compressed file, as ``sha256sum`` writes them."""
     name = exported.target.name
-    stem = re.sub(r"\.(tar\.gz|tgz|gz)$", "", name)
+    stem = next((name.removesuffix(end) for end in PACKED_ENDINGS if name.endswith(end)), name)
     lines = f"{exported.file_sha256}  {name}\n{exported.tar_sha256}  {stem}.tar\n"
     return lines.encode("utf-8", "surrogateescape")
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from patchq.engine import rules
 from patchq.engine.carry import Carried, Carrier, Rewrite, with_moved_predicates
 from patchq.engine.duplicates import brought_by, find_duplicate
+from patchq.engine.glance import State
 from patchq.engine.gone import (
     GoneSymbol,
     edits_imports,
@@ -25,7 +26,7 @@ from patchq.engine.gone import (
 from patchq.engine.hop import Hop, Placement, Whereabouts
 from patchq.engine.references import LostReference, References
 from patchq.engine.stack import Stack
-from patchq.engine.trail import State, Trail, Walker
+from patchq.engine.trail import Fate, Trail, Walker
 from patchq.engine.units import Unit, locate, split_lines, split_units
 from patchq.engine.watch import watched
 from patchq.errors import PatchqError
@@ -45,7 +46,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 3
+RULES = 4
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -209,8 +210,11 @@ class Judge:
                 else hunk
                 for hunk in self._carried_hunks(facts, upstream)
             )
-            evidence = tuple(item for _, item in twice) + self._moves(facts)
-            return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
+            trails = self._follow(units, states, facts)
+            landed = self._merged([trail for trail in trails if trail.landed])
+            verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
+            evidence = tuple(item for _, item in twice) + landed + self._moves(facts)
+            return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         lost = self._lost_references(facts)
         if lost:
             return self._unreferenced(facts, lost)
@@ -378,7 +382,7 @@ class Judge:
         ruled = self._by_rules(facts.case.patch, facts.case.accepted)
         if ruled is not None:
             return self._ruled(facts, *ruled)
-        landed = any(trail.has_landed for trail in trails)
+        landed = any(trail.has_landed or trail.once_landed for trail in trails)
         verdict = Verdict.SUPERSEDED if landed and not losses else Verdict.CONFLICT
         evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
@@ -509,7 +513,7 @@ class Judge:
 
     def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
         """One piece of evidence a commit that brought hunks in, the one with most first."""
-        landed = [trail for trail in trails if trail.has_landed]
+        landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
         commits = _by_commit((trail.landed, trail) for trail in landed)
         evidence = []
         for commit, group in commits:
@@ -518,6 +522,8 @@ class Judge:
             text = f"{count} of {total} hunks are in {self._hop.new.name}"
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
+            elif any(trail.once_landed for trail in group):
+                text = f"{count} of {total} hunks landed here; their lines were rewritten since"
             elif any(trail.end is not State.EMPTY for trail in group):
                 text = f"{count} of {total} hunks landed here; upstream edited the lines since"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
@@ -526,7 +532,9 @@ class Judge:
 
     def _collisions(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
         colliding = [
-            trail for trail in trails if trail.end is State.COLLIDES and not trail.has_landed
+            trail
+            for trail in trails
+            if trail.end is State.COLLIDES and not (trail.has_landed or trail.once_landed)
         ]
         evidence = []
         for commit, group in _by_commit((trail.ended_by, trail) for trail in colliding):
@@ -536,7 +544,7 @@ class Judge:
             evidence.append(
                 self._hop.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
             )
-        undone = [trail for trail in trails if trail.undone and trail.landed]
+        undone = [trail for trail in trails if trail.fate is Fate.UNDONE]
         for commit, group in _by_commit((trail.landed, trail) for trail in undone):
             hunks = ", ".join(_hunk_words(trail) for trail in group)
             text = f"brought {hunks}, which was taken out again later"
@@ -626,7 +634,7 @@ def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome
 
 def _decided_by(trail: Trail) -> CommitInfo | None:
     """The commit that decided the fate of a unit that upstream touched."""
-    if trail.has_landed:
+    if trail.has_landed or trail.once_landed:
         return trail.landed
     return trail.ended_by if trail.end is State.COLLIDES else None
 

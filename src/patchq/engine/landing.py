@@ -49,14 +49,15 @@ class Collision:
 
 @dataclass(frozen=True)
 class Landing:
-    """A change on a tree; ``before`` and ``after`` are entries by the target's paths.
+    """A change on the tree ``onto``, and the tree that gives.
 
-    ``conflicted`` are paths of the target, ``uncovered`` those of the change that the target, an
+    ``before`` and ``after`` are entries by the target's paths; ``conflicted`` are paths of the target, ``uncovered`` those of the change that the target, an
     archive, does not cover.
     """
 
     change: Change
     state: Landed
+    onto: str
     tree: str
     before: Entries
     after: Entries
@@ -97,6 +98,7 @@ class Lander:
         return Landing(
             change=change,
             state=state,
+            onto=tree,
             tree=self._objects.overlay(tree, changed) if state is Landed.CLEAN else tree,
             before={path: ours.get(path) for path in changed},
             after=changed,

@@ -27,6 +27,7 @@ _LANGUAGES = (_PYTHON, _C)
 _IDENTIFIER = re.compile(rb"(?<![\w\"])[A-Za-z_]\w{3,}")
 _C_NOISE = re.compile(rb"//.*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|^\s*\*.*|#\s*include.*")
 _MOST_HOMES = 4
+_SHORT = 3
 
 _read_module = lru_cache(maxsize=256)(read_module)
 
@@ -247,10 +248,8 @@ class Names:
         words: Mapping[str, tuple[str, int]],
     ) -> Iterator[MissingName]:
         """Of ``words`` those that the source defines and the patched tree has nowhere."""
-        own = [self._objects.read(e.oid) for e in landing.after.values() if e is not None]
-        there = {word for content in own for word in re.findall(rb"\w+", content)}
-        left = {word for word in words if len(word) > 3 and word.encode() not in there}
-        for tree in dict.fromkeys((target, landing.tree)):
+        left = {word for word in words if len(word) > _SHORT}
+        for tree in dict.fromkeys((target, landing.onto)):
             left -= self._known(tree, left, language)
         if not left:
             return

@@ -33,6 +33,9 @@ class Outcome(Enum):
     BY_HAND = "by-hand"  # no commit can help
 
 
+_BAD = (Outcome.TOO_MANY, Outcome.BY_HAND)
+
+
 @dataclass(frozen=True)
 class Reason:
     """Why a commit is needed: by which change, for what."""
@@ -183,7 +186,7 @@ class _Run:
                 replace(p, reasons=tuple(r for r in p.reasons if r.needed_by in titles))
                 for p in prerequisites
             ),
-            landings=attempt.landings if attempt.stuck is None else (),
+            landings=() if outcome in _BAD else attempt.landings,
             collisions=alone.collisions,
             missing=tuple(name for name, _ in alone.missing),
         )
@@ -262,8 +265,10 @@ class _Run:
         if region is not None:
             hunk = f"hunk {collision.unit.hunks[0]} of {region.path}"
             writers = self._between.writers(region.path, region.first, region.end, change.commit)
+            added = self._between.is_new(region.path, change.commit)
             for oid in writers:
-                yield oid, f"wrote what {hunk} stands on"
+                is_added = added is not None and added.oid == oid
+                yield oid, f"added {region.path}" if is_added else f"wrote what {hunk} stands on"
             if writers:
                 return
         for path in collision.unit.paths:

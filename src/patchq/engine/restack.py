@@ -7,7 +7,7 @@ exactly that (:mod:`patchq.engine.carry`), so that only patches that had to chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from patchq.engine.carry import Carrier
@@ -61,15 +61,15 @@ class Restacker:
         """Whether the base has all of the patch's paths; one that it has not is never applied."""
         return self._coverage is None or all(map(self._coverage.covers_path, patch.paths))
 
-    def works(self, directory: SeriesDirectory) -> dict[str, Work]:
-        """What each patch of a series does, by name; those that the base covers.
+    def works(self, directory: SeriesDirectory, without: Collection[str] = ()) -> dict[str, Work]:
+        """What each patch of a series does, by name; those that the base covers, less ``without``.
 
         Raises :class:`~patchq.engine.stack.PatchRefusedError` where one does not apply.
         """
         found: dict[str, Work] = {}
         for entry in directory.series.entries:
             patch = directory.patches[entry.name]
-            if self.covers(patch):
+            if entry.name not in without and self.covers(patch):
                 tree = self.tree_below(directory.series, entry, directory.patches)
                 applied = self.stack.apply(tree, patch, onto=self._base.name)
                 found[entry.name] = Work(patch, applied.before, applied.after)

@@ -10,6 +10,7 @@ import fnmatch
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 from patchq.engine.header_edit import add_field, rename_required, with_subject
 from patchq.engine.importing import patch_name
@@ -47,9 +48,9 @@ class Edited:
     new: SeriesDirectory
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def changes(self) -> Changes:
-        """The files that differ."""
+        """The files that differ, as it was found before anything was written."""
         return changes(self.old, self.new)
 
     def write(self, project: Project, label: str) -> None:

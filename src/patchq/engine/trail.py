@@ -7,25 +7,18 @@ commit and collides at the tag has *landed* and was edited since, unless it was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from patchq.engine.glance import Glance, State
 from patchq.engine.hop import Hop
 from patchq.engine.traces import still_there
 from patchq.engine.units import Unit
 from patchq.git.history import CommitInfo
 from patchq.git.merge import Question
 from patchq.git.objects import Entries, Entry
-
-
-class State(Enum):
-    """What a merge of one unit onto a tree gives."""
-
-    EMPTY = "empty"  # nothing: the tree has it
-    APPLIES = "applies"
-    COLLIDES = "collides"
-    ABSENT = "absent"  # none of the files it edits is there
 
 
 @dataclass(frozen=True)
@@ -37,6 +30,15 @@ class Step:
     entries: Entries
 
 
+class Fate(Enum):
+    """What became of a unit after the last commit on which it was empty."""
+
+    NEVER = "never"  # there was no such commit
+    THERE = "there"  # edited since perhaps, but its lines show it
+    UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
+    UNDONE = "undone"  # taken out again
+
+
 @dataclass(frozen=True)
 class Trail:
     """A unit from the old base to the new one: at each commit that touches it, and at the end."""
@@ -44,15 +46,18 @@ class Trail:
     unit: Unit
     steps: tuple[Step, ...]
     end: State
-    landed: CommitInfo | None
-    undone: bool
+    landed: CommitInfo | None = None
+    fate: Fate = Fate.NEVER
 
     @property
     def has_landed(self) -> bool:
-        """Upstream has the unit: it is empty at the end, or landed and was edited since."""
-        return self.end is State.EMPTY or (
-            self.end is State.COLLIDES and self.landed is not None and not self.undone
-        )
+        """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
+        return self.end is State.EMPTY or (self.end is State.COLLIDES and self.fate is Fate.THERE)
+
+    @property
+    def once_landed(self) -> bool:
+        """Upstream took the unit; whether it still has it, the lines do not tell."""
+        return self.end is not State.EMPTY and self.fate is Fate.UNTRACED
 
     @property
     def ended_by(self) -> CommitInfo | None:
@@ -88,10 +93,9 @@ class Walker:
         self, units: Sequence[Unit], ends: Sequence[State], final: Mapping[str, Entry | None]
     ) -> list[Trail]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths."""
-        steps = self._steps(units)
         return [
-            self._trail(unit, trail, end, {path: final.get(path) for path in unit.paths})
-            for unit, trail, end in zip(units, steps, ends, strict=True)
+            self._trail(unit, steps, end, {path: final.get(path) for path in unit.paths})
+            for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
         ]
 
     def _steps(self, units: Sequence[Unit]) -> list[tuple[Step, ...]]:
@@ -104,13 +108,37 @@ class Walker:
             for number, unit in enumerate(units):
                 if any(touched & names[path] for path in unit.paths):
                     asked.append((number, commit, self._entries(commit.tree, unit, names)))
-        states = self.states(
+        states = self._look(
             [units[number] for number, _, _ in asked], [entries for _, _, entries in asked]
         )
         trails: list[list[Step]] = [[] for _ in units]
         for (number, commit, entries), state in zip(asked, states, strict=True):
             trails[number].append(Step(commit, state, entries))
-        return [tuple(trail) for trail in trails]
+        return [self._confirmed(unit, steps) for unit, steps in zip(units, trails, strict=True)]
+
+    def _look(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
+        """:meth:`states`, where the text alone does not show what git would say."""
+        glance = Glance(self._objects)
+        seen = [glance.state(unit, entries) for unit, entries in zip(units, ours, strict=True)]
+        open_ = [number for number, state in enumerate(seen) if state is None]
+        found = self.states([units[n] for n in open_], [ours[n] for n in open_])
+        merged = dict(zip(open_, found, strict=True))
+        return [merged[n] if state is None else state for n, state in enumerate(seen)]
+
+    def _confirmed(self, unit: Unit, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """``steps``, with git asked about those that a landing is read from."""
+        empty = [number for number, step in enumerate(steps) if step.state is State.EMPTY]
+        if not empty:
+            return tuple(steps)
+        ends = sorted({empty[0], empty[-1]})
+        asked = self.states([unit] * len(ends), [steps[number].entries for number in ends])
+        if all(state is State.EMPTY for state in asked):
+            return tuple(steps)
+        states = self.states([unit] * len(steps), [step.entries for step in steps])
+        return tuple(
+            Step(step.commit, state, step.entries)
+            for step, state in zip(steps, states, strict=True)
+        )
 
     def _entries(self, tree: str, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
         found: dict[str, Entry | None] = {}
@@ -122,43 +150,64 @@ class Walker:
     def _trail(self, unit: Unit, steps: tuple[Step, ...], end: State, final: Entries) -> Trail:
         last = max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
         if last is None:
-            return Trail(unit, steps, end, None, False)
-        first = self._run_start(steps, last)
-        undone = end is not State.EMPTY and self._undone(unit, steps[last].entries, final)
-        return Trail(unit, steps, end, steps[first].commit, undone)
+            return Trail(unit, steps, end)
+        landed = steps[self._run_start(steps, last)].commit
+        if end is State.EMPTY:
+            return Trail(unit, steps, end, landed, Fate.THERE)
+        if self._was_out(steps[last], steps[last + 1 :]):
+            return Trail(unit, steps, end, landed, Fate.UNDONE)
+        return Trail(unit, steps, end, landed, self._fate(unit, steps[last].entries, final))
 
     def _run_start(self, steps: Sequence[Step], last: int) -> int:
         """Where the run of empty states that ends at ``last`` begins.
 
-        A commit of a side branch that had not got the change yet does not interrupt it.
+        A commit of a side branch that had not got the change yet does not interrupt it, nor does
+        an edit on top that was taken back.
         """
         first = last
         for number in range(last - 1, -1, -1):
             if steps[number].state is not State.EMPTY:
                 continue
-            between = steps[number + 1 : first]
             oid = steps[number].commit.oid
-            if any(self._hop.descends(step.commit.oid, oid) for step in between):
+            out = (
+                step
+                for step in steps[number + 1 : first]
+                if step.state in (State.APPLIES, State.ABSENT)
+            )
+            if any(self._hop.descends(step.commit.oid, oid) for step in out):
                 break
             first = number
         return first
 
-    def _undone(self, unit: Unit, landed: Entries, final: Entries) -> bool:
-        """Whether upstream took the unit out again after it landed.
+    def _was_out(self, landed: Step, later: Sequence[Step]) -> bool:
+        """Whether the unit applied again on a commit after it had landed, and not since: a revert.
 
-        It did where taking it out of the tree it landed in changes nothing at the end, and where
-        no trace of it is left. Where git cannot take it out cleanly, nothing can be said, and it
-        counts as undone: a patch is never retired on a guess.
+        What collides at the end collides with what came after the revert, then. A subject that
+        quotes the landed one as reverted counts too.
+        """
+        title = re.sub(r"(\s*\(#\d+\))+\s*$", "", landed.commit.subject)
+        return any(
+            (step.state is State.APPLIES or _reverts(step.commit.subject, title))
+            and self._hop.descends(step.commit.oid, landed.commit.oid)
+            for step in later
+        )
+
+    def _fate(self, unit: Unit, landed: Entries, final: Entries) -> Fate:
+        """What became of a unit that landed and is not empty at the end.
+
+        It was undone where taking it out of the tree it landed in changes nothing at the end.
+        Where git cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
         """
         tree = self._objects.tree_of
         without = self._merger.merge(tree(unit.after), tree(landed), tree(unit.before))
         if not without.clean:
-            return True
+            return Fate.UNTRACED
         ours = tree(final)
         removal = self._merger.merge(tree(landed), ours, without.tree)
         if removal.clean and removal.tree == ours:
-            return True
-        return not all(self._shows(unit, path, landed, final) for path in unit.paths)
+            return Fate.UNDONE
+        shows = all(self._shows(unit, path, landed, final) for path in unit.paths)
+        return Fate.THERE if shows else Fate.UNTRACED
 
     def _shows(self, unit: Unit, path: str, landed: Entries, final: Entries) -> bool:
         states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
@@ -169,6 +218,10 @@ class Walker:
     def _question(self, unit: Unit, ours: Entries) -> Question:
         tree = self._objects.tree_of
         return Question(tree(unit.before), tree(ours), tree(unit.after))
+
+
+def _reverts(subject: str, title: str) -> bool:
+    return "revert" in subject.lower() and title in subject
 
 
 def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> State:

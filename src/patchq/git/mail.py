@@ -36,6 +36,12 @@ class Mailer:
             "diff-tree", "-r", "-p", *_DIFF_FORM, *_prefixes(strip), old, new
         ).stdout
 
+    def unmoved(self, old: str, new: str) -> bytes:
+        """The same with a file that moved as one that is deleted and one that is added."""
+        return self._git.run(
+            "diff-tree", "-r", "-p", *_DIFF_FORM, "--no-renames", *_prefixes(1), old, new
+        ).stdout
+
     def mail(self, old: str, new: str, *, message: str, author: str, date: str) -> bytes:
         """The change from tree ``old`` to ``new`` as ``git format-patch`` writes it.
 

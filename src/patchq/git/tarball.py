@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha1
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -48,14 +49,26 @@ class Snapshot:
     date: str
     prefix: str
 
+    @property
+    def seconds(self) -> int:
+        """The time of its files, as a tar has it."""
+        return int(datetime.fromisoformat(self.date).timestamp())
 
-def write_tar(store: Store, snapshot: Snapshot, to: Path, *, added: Mapping[str, bytes]) -> None:
-    """Pack ``snapshot`` as tar ``to``, then the files ``added``, which attributes do not apply to.
+
+@dataclass(frozen=True)
+class Differing:
+    """Files that ``export-ignore`` left out, and those with other bytes than in the tree."""
+
+    left_out: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
+    """Pack ``snapshot`` as tar ``to``.
 
     Raises :class:`~patchq.git.process.GitFailedError` where an object is missing or the disk full.
     """
-    seconds = int(datetime.fromisoformat(snapshot.date).timestamp())
-    signature = f"{IDENTITY} <{EMAIL}> {seconds} +0000"
+    signature = f"{IDENTITY} <{EMAIL}> {snapshot.seconds} +0000"
     commit = store.objects.write(
         "commit",
         f"tree {snapshot.tree}\nauthor {signature}\ncommitter {signature}\n\n"
@@ -77,13 +90,38 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path, *, added: Mapping[str,
             commit,
             environment={"GIT_DIR": directory},
         )
+
+
+def add_to_tar(tar_file: Path, snapshot: Snapshot, added: Mapping[str, bytes]) -> None:
+    """Put files, which attributes do not apply to, at the end of what :func:`write_tar` made."""
     # not by --add-file: with it, git 2.39 ends well although it could not read the tree
-    with tarfile.open(to, "a:", format=tarfile.USTAR_FORMAT) as tar:
+    with tarfile.open(tar_file, "a:", format=tarfile.USTAR_FORMAT) as tar:
         for name, content in added.items():
             member = tarfile.TarInfo(f"{snapshot.prefix}/{name}")
-            member.size, member.mtime, member.mode = len(content), seconds, 0o644
+            member.size, member.mtime, member.mode = len(content), snapshot.seconds, 0o644
             member.uname = member.gname = "root"  # as git writes it
             tar.addfile(member, BytesIO(content))
+
+
+def differing(store: Store, tar_file: Path, snapshot: Snapshot) -> Differing:
+    """What attributes made of the files of the tree in the tar of it."""
+    listed = {path: entry.oid for path, entry in store.objects.walk(snapshot.tree)}
+    attributes = any(path.rpartition("/")[2] == ".gitattributes" for path in listed)
+    if not attributes:
+        return Differing()
+    packed, changed = set[str](), list[str]()
+    with tarfile.open(tar_file, "r:", encoding="utf-8", errors="surrogateescape") as members:
+        for member in members:
+            path = member.name.removeprefix(f"{snapshot.prefix}/")
+            packed.add(path)
+            content = members.extractfile(member) if member.isfile() else None
+            if content is not None and _blob_id(content.read()) != listed.get(path):
+                changed.append(path)
+    return Differing(tuple(sorted(listed.keys() - packed)), tuple(sorted(changed)))
+
+
+def _blob_id(content: bytes) -> str:
+    return sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _repository(directory: Path, name: str, tag: str) -> None:

@@ -34,7 +34,7 @@ class Prediction:
 
 
 def predict(builds: Iterable[TargetBuild]) -> tuple[Prediction, ...]:
-    """What each build holds with the series in place; one that could not be evaluated is left out."""
+    """What each build holds with the series in place, if it could be evaluated."""
     return tuple(
         Prediction(
             build.target.name,
@@ -97,8 +97,15 @@ def _library(target: BuiltTarget) -> PredictedLibrary:
     for group in target.cuda:
         # Counter.update sums: two groups may be compiled for the same architecture
         counts.update(dict.fromkeys(group.archs, len(group.sources)))
+    archs = sorted(counts, key=_number)
     return PredictedLibrary(
         target.name,
-        {arch: count for arch, count in sorted(counts.items()) if arch.startswith("sm_")},
-        {arch: count for arch, count in sorted(counts.items()) if arch.startswith("compute_")},
+        {arch: counts[arch] for arch in archs if arch.startswith("sm_")},
+        {arch: counts[arch] for arch in archs if arch.startswith("compute_")},
     )
+
+
+def _number(arch: str) -> tuple[int, str]:
+    """What to sort ``sm_90a`` by: it comes before ``sm_100``."""
+    digits = "".join(filter(str.isdigit, arch))
+    return int(digits or 0), arch

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import lru_cache
 
 from patchq.errors import Where
+from patchq.model.building import ExportSettings, read_export_settings
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.yamlfile import Entry, parse
 
@@ -16,6 +17,7 @@ VERSION = 1
 PR_PATTERN = r"\(#(\d+)\)"
 PROJECT = "{project}"
 
+_BOOLEAN = "tag:yaml.org,2002:bool"
 _CMAKE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 _VERSION = re.compile(r"\d+(\.\d+)*")
 _ARCH = re.compile(r"(sm|compute)_\d+[af]?")
@@ -91,6 +93,7 @@ class Settings:
     guards: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[Target, ...] = ()
     checks: Checks = field(default_factory=Checks)
+    export: ExportSettings = field(default_factory=ExportSettings)
     backport_exclude: tuple[str, ...] = ()
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
@@ -128,6 +131,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         "guards",
         "targets",
         "checks",
+        "export",
         "backport",
     )
     fields = document.fields(optional=known)
@@ -141,6 +145,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         guards=guards,
         targets=_targets(fields["targets"]) if "targets" in fields else (),
         checks=_checks(fields["checks"]) if "checks" in fields else Checks(),
+        export=read_export_settings(fields["export"]) if "export" in fields else ExportSettings(),
         backport_exclude=_exclude(fields["backport"]) if "backport" in fields else (),
     )
 
@@ -231,7 +236,12 @@ def _command(entry: Entry) -> CommandKind:
 def _variables(entry: Entry) -> dict[str, str]:
     for name, value in entry.items():
         _check(value, name, _CMAKE_NAME, "a variable's name")
-    return {name: value.text() for name, value in entry.items()}
+    return {name: _spelled(value) for name, value in entry.items()}
+
+
+def _spelled(entry: Entry) -> str:
+    """A value for CMake as it is written: ``ON`` is no truth value there."""
+    return str(entry.node.value) if entry.node.tag == _BOOLEAN else entry.text()
 
 
 def _each(entry: Entry | None, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:

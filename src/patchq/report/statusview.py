@@ -53,10 +53,8 @@ def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
     else:
         at = f", stopped at {rebase.stopped}" if rebase.stopped else ""
         writer.words(f"{rebase.source} → {rebase.onto} is under way{at}", style="bold")
-    if rebase.decided or rebase.unmerged or rebase.marked or rebase.problem:
+    if rebase.unmerged or rebase.marked or rebase.problem:
         writer.blank()
-    for name, choice in rebase.decided:
-        writer.line(Text.assemble((f"{choice}: ", "dim"), writer.say(name)))
     for path in rebase.marked:
         writer.line(Text.assemble(("markers left: ", "bold red"), writer.say(path)))
     for path in rebase.unmerged:

@@ -40,6 +40,9 @@ def render_stop(report: Report, stopped: str, *, solvable: bool, console: Consol
     patch = report.patches[names.index(stopped)]
     place = f"patch {names.index(stopped) + 1} of {len(names)}"
     writer.words(f"{report.series} → {report.onto} stopped at {place}", style="bold")
+    for earlier in report.patches[: names.index(stopped)]:
+        for note in earlier.notes:
+            writer.words(f"{earlier.name}: {note}", 2, style="dim")
     writer.blank()
     _patch(writer, patch)
     later = sum(other.name != stopped for other in report.needs_review)

@@ -54,7 +54,7 @@ class Evaluator:
         self._base = base
         self._directory = directory
         self._targets = project.settings.targets
-        self._prober = Prober(project.store.objects, project.settings.checks.build, project.cache)
+        self._prober = Prober(project.store, project.settings.checks.build, project.cache)
 
     def evaluate(self, steps: Sequence[Step]) -> Evaluated:
         """The builds for every target of the settings, and the effects of each patch on them.

@@ -31,13 +31,16 @@ class Search:
         commit shows the difference.
         """
         new: Base | None = None
-        for old in self._bases():
-            try:
-                if not self._done(old.tree, target, purpose):
-                    return self._commit(old, new, target, purpose) if new else None
-            except UpstreamError:  # a base or a blob that the store does not have
-                return None
-            new = old
+        try:
+            for old in self._bases():
+                done = self._done(old.tree, target, purpose)
+                if done is False and new:
+                    return self._commit(old, new, target, purpose)
+                if not done:
+                    return None
+                new = old
+        except UpstreamError:  # a base or a blob that the store does not have
+            return None
         return None
 
     def _bases(self) -> Iterator[Base]:
@@ -53,19 +56,23 @@ class Search:
         paths = sorted({path for base in (old, new) for path in self._cmake_files(base.tree)})
         found = None
         for commit in reversed(hop.commits(paths)):
-            if not self._done(commit.tree, target, purpose):
+            done = self._done(commit.tree, target, purpose)
+            if done is None:
+                return None
+            if not done:
                 break
             found = commit
         text = f"since then upstream builds for {target.name} as the patch asks"
         return hop.evidence(EvidenceKind.MERGED, text, found) if found else None
 
-    def _done(self, tree: str, target: Target, purpose: Sequence[Change]) -> bool:
+    def _done(self, tree: str, target: Target, purpose: Sequence[Change]) -> bool | None:
+        """Whether a tree builds as asked; None where that is not known."""
         found = self._located(tree)
         if found is None:
-            return False
+            return None
         directory, project = found
         build = self.prober.probe(Question(project, directory, target))
-        return not build.problems and all(change.done_in(build) for change in purpose)
+        return None if build.problems else all(change.done_in(build) for change in purpose)
 
     def _cmake_files(self, tree: str) -> Iterator[str]:
         found = self._located(tree)

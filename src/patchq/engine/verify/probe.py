@@ -25,6 +25,7 @@ from patchq.engine.verify.origins import Call
 from patchq.engine.verify.reading import Reading
 from patchq.errors import Where
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
+from patchq.git.store import Store
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
 
@@ -36,7 +37,7 @@ _HIDDEN = re.compile(
     rb"|\bcmake_language\s*\(\s*(?:CALL|EVAL)\b[^()]*\$\{",
     re.IGNORECASE,
 )
-_ERROR = re.compile(r"^CMake Error at (.+?):(\d+) \((.+?)\):\n((?:  .*\n|\n)+)", re.MULTILINE)
+_ERROR = re.compile(r"^CMake Error at (.+?):(\d+)(?: \(.+?\))?:\n((?:  .*\n|\n)+)", re.MULTILINE)
 _FRAME = re.compile(r"^  (\S.*?):(\d+) \(", re.MULTILINE)
 _EVALUATED = re.compile(r":(\d+):EVAL$")
 
@@ -57,8 +58,8 @@ class Question:
 class Prober:
     """Answers questions about the projects of one store; keeps the answers in ``cache``."""
 
-    def __init__(self, objects: Objects, settings: BuildSettings, cache: Path):
-        self._objects = objects
+    def __init__(self, store: Store, settings: BuildSettings, cache: Path):
+        self._store = store
         self._settings = settings
         self._cache = cache
         self._projects: dict[str, _Project] = {}
@@ -88,7 +89,7 @@ class Prober:
             # a link may lead anywhere: what CMake would read through it is missing, and said so
             files = {
                 path: entry
-                for path, entry in self._objects.walk(tree)
+                for path, entry in self._store.objects.walk(tree)
                 if entry.mode not in (SYMLINK_MODE, GITLINK_MODE)
             }
             self._projects[tree] = _Project(files)
@@ -96,7 +97,7 @@ class Prober:
 
     @cached_property
     def _layout(self) -> _Layout:
-        return _Layout(self._objects)
+        return _Layout(self._store.objects)
 
     def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
         runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
@@ -355,7 +356,7 @@ class _Run:
         """CMake's own errors, each at the innermost line of the project."""
         remarks = []
         for match in _ERROR.finditer(f"{evaluation.errors}\n"):
-            body, _, stack = match[4].partition("Call Stack")
+            body, _, stack = match[3].partition("Call Stack")
             following = evaluation.errors[match.end() :].partition("\n\n\n")[0]
             frames = [(match[1], match[2]), *_FRAME.findall(stack or following)]
             text = " ".join(body.split())

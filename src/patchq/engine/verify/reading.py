@@ -155,7 +155,7 @@ class Reading:
             sources=[],
             architectures=note.arguments[0] if note.arguments else "",
             options=_Scoped([*here.options]),
-            definitions=_Scoped([*here.definitions]),
+            definitions=_Scoped(),
             links=[*here.links],
         )
         self._add_sources(self._targets[name], rest, call)
@@ -398,7 +398,9 @@ class Reading:
 
     def _definitions(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
         linked = self._linked(target, lambda linked: linked.definitions)
-        words = [*target.definitions.own, *linked, *source.definitions]
+        # those of a directory hold for all of its targets, also for earlier ones
+        directory = target.directory.definitions
+        words = [*directory, *target.definitions.own, *linked, *source.definitions]
         seen: set[str] = set()
         for item, index in self._evaluated(words, language):
             text = item.removeprefix("-D")

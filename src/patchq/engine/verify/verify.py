@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from patchq.engine.project import Project
 from patchq.engine.selection import Selection
 from patchq.engine.stack import PatchRefusedError
-from patchq.engine.verify import build, checks, parse
+from patchq.engine.verify import build, checks, imports, parse, pins
 from patchq.engine.verify.effect import Evaluated
 from patchq.engine.verify.subject import Subject, put_in_place
 from patchq.model.verification import Failure, Section, Verification
@@ -21,6 +21,8 @@ CHECKS: tuple[Check, ...] = (
     checks.results,
     checks.series_wide,
     parse.check,
+    imports.check,
+    pins.check,
 )
 """The checks of a series in place, in the order of the report; the build comes after them."""
 
@@ -50,9 +52,10 @@ def verify_series(
         failure = Failure(error.message, error.where, error.patch.name)
         sections.append(Section(APPLY, "strictly, in order", (failure,)))
         return _verification(project, selection, None, sections, Evaluated((), ()))
-    sections.append(Section(APPLY, f"{len(subject.steps)} patches strictly, in order"))
+    patches = "patch" if len(subject.steps) == 1 else "patches"
+    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} strictly, in order"))
     for number, check in enumerate(CHECKS, 1):
-        progress(number, total, check.__name__)
+        progress(number, total, check.__module__.rpartition(".")[2])
         sections.append(check(subject))
     progress(total - 1, total, build.NAME)
     section, evaluated = build.check(subject)

@@ -1,0 +1,94 @@
+"""``patchq diff``: how the patches of two series, or of two selections, differ."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.session import Session, session
+
+
+def diff(
+    context: typer.Context,
+    old: Annotated[str, typer.Argument(metavar="TAG", help="The old series.")],
+    new: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The series to compare it with.")
+    ] = None,
+    patch: Annotated[
+        str | None, typer.Argument(metavar="[PATCH]", help="Show how this patch differs.")
+    ] = None,
+    guards: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="GUARD",
+            help="With one TAG: which patches the guard adds and removes. May be repeated.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> None:
+    """Compare two series patch by patch, like git range-diff.
+
+    A patch is unchanged byte for byte; changed in metadata only (its header, or line numbers and
+    blob ids); changed; gone; or new. With PATCH, its message and diff are shown, old against new.
+
+    \b
+    Examples:
+      patchq diff v0.5.16 v0.5.17
+      patchq diff v0.5.16 v0.5.17 arch-prune.patch
+      patchq diff v0.5.17 --with nemotron
+    """
+    run = session(context)
+    if (new is None) != bool(guards):
+        raise typer.BadParameter("give two tags, or one with --with GUARD")
+    if new is None:
+        _guards(run, old, guards or [], as_json=json)
+    elif patch is None:
+        _series(run, old, new, as_json=json)
+    elif json:
+        raise typer.BadParameter("--json goes without PATCH")
+    else:
+        _patch(run, old, new, patch)
+
+
+def _series(run: Session, old: str, new: str, *, as_json: bool) -> None:
+    from patchq.cli import output
+    from patchq.engine.series_diff import compare_series
+    from patchq.report.series_diff import render_series_diff, render_series_diff_json
+
+    found = compare_series(run.workspace.load(old), run.workspace.load(new))
+    if as_json:
+        output.text(render_series_diff_json(found))
+    else:
+        render_series_diff(found, output.terminal())
+
+
+def _guards(run: Session, tag: str, guards: list[str], *, as_json: bool) -> None:
+    from patchq.cli import output
+    from patchq.engine.series_diff import compare_selections
+    from patchq.report.series_diff import render_guard_diff, render_guard_diff_json
+
+    found = compare_selections(run.workspace.load(tag), run.settings, guards)
+    if as_json:
+        output.text(render_guard_diff_json(found))
+    else:
+        render_guard_diff(found, output.terminal())
+
+
+def _patch(run: Session, old: str, new: str, name: str) -> None:
+    import sys
+
+    from patchq.engine.series_diff import compare_patch
+
+    before, after = run.workspace.load(old), run.workspace.load(new)
+    shown = compare_patch(run.project, before, after, name, colour=sys.stdout.isatty())
+    if shown:
+        typer.echo(shown, nl=False)
+    else:
+        run.notice(f"{name} is the same in both")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("diff")(diff)

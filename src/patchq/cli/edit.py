@@ -1,0 +1,104 @@
+"""``patchq edit``: open a series as commits in a worktree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from patchq.engine.edit_state import Edit
+
+SCHEMA = "patchq.edit-opened/1"
+
+
+def edit(
+    context: typer.Context,
+    tag: Annotated[
+        str | None,
+        typer.Argument(metavar="[TAG]", help="The series; default: the newest. A patch will do."),
+    ] = None,
+    patch: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATCH]", help="Open the series up to this patch; default: all."),
+    ] = None,
+    guards: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),
+    ] = None,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Forget the open edit; nothing is written.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Say what was opened as JSON.")] = False,
+) -> None:
+    """Open a series in .patchq/edit, one commit a patch, for any git tool.
+
+    Amend, rebase, split, reorder, drop and add commits there; `patchq refresh` then brings them
+    back as patch files. A commit's Patch-Name trailer says which file it is.
+
+    \b
+    Examples:
+      patchq edit
+      patchq edit v0.5.17 fa3-off.patch
+      patchq edit fa3-off.patch --with nemotron
+      patchq edit --abort
+    """
+    run = session(context)
+    if abort:
+        if tag or patch or guards:
+            raise typer.BadParameter("--abort goes alone")
+        _abort(run)
+        return
+    from patchq.engine.editing import begin
+
+    if tag is not None and patch is None and tag not in run.lock.names:
+        tag, patch = None, tag
+    series = tag or run.newest_series
+    with run.writing(), run.progress(f"opening {series}"):
+        opened = begin(run.project, series, patch, guards or ())
+    show_opened(run, opened, as_json=json)
+
+
+def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
+    """Say where the worktree is, and what to do in it."""
+    from patchq.engine.edit_state import WORKTREE
+
+    path = run.workspace.state_dir / WORKTREE
+    if as_json:
+        from json import dumps
+
+        document = {
+            "schema": SCHEMA,
+            "series": opened.tag,
+            "worktree": str(path),
+            "guards": list(opened.guards),
+            "opened": list(opened.open_names),
+            "commits": dict(opened.commits),
+        }
+        typer.echo(dumps(document, indent=2))
+        return
+    count = len(opened.open_names)
+    above = len(opened.commits) - count
+    typer.echo(
+        f"{opened.tag}: {count} patch{'' if count == 1 else 'es'} as commits in {path}"
+        + (f" ({above} above are not shown)" if above else "")
+    )
+    typer.echo("  git rebase -i worktree/base   all of them; git commit --amend for the last")
+    typer.echo("  patchq refresh                write it back; patchq edit --abort forgets it")
+
+
+def _abort(run: Session) -> None:
+    from patchq.engine.editing import abort
+
+    with run.going_on() as workspace:
+        head = abort(workspace)
+    run.notice("the edit is forgotten; series/ is as it was")
+    if head:
+        run.notice(f"its last commit was {head}, in .patchq/store.git")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("edit")(edit)

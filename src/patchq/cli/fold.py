@@ -1,0 +1,43 @@
+"""``patchq fold``: make one patch of several."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.series_edits import DryRun, Json, TagOption, change
+
+
+def fold(
+    context: typer.Context,
+    into: Annotated[str, typer.Argument(metavar="PATCH", help="The patch to fold into.")],
+    names: Annotated[list[str], typer.Argument(metavar="PATCH...", help="The patches to fold.")],
+    tag: TagOption = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Fold patches into another one, which keeps its name, place and message.
+
+    Fields that can hold for the whole are taken over; those that end a patch's life are not, and
+    are named. The patched tree stays the same, else nothing is written.
+
+    \b
+    Examples:
+      patchq fold kernel-gate.patch kernel-gate-fix.patch
+    """
+    from patchq.engine import series_edit
+
+    change(
+        context,
+        f"fold {into} {' '.join(names)}",
+        tag,
+        lambda project, series: series_edit.fold(project, series, into, names),
+        dry_run=dry_run,
+        as_json=json,
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("fold")(fold)

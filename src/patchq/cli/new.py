@@ -1,0 +1,53 @@
+"""``patchq new``: begin a new patch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.session import session
+
+
+def new(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the patch is called.")],
+    subject: Annotated[
+        str, typer.Option("--subject", "-m", metavar="TEXT", help="What it does, in one line.")
+    ],
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="PATCH", help="Where; default: at the end.")
+    ] = None,
+    guards: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Say what was opened as JSON.")] = False,
+) -> None:
+    """Begin a new patch: open the series in .patchq/edit with an empty commit for it on top.
+
+    Make the change there; `patchq refresh --amend` puts it into the patch and writes it.
+
+    \b
+    Examples:
+      patchq new qsa-gate.patch -m "Gate QSA off on sm_121"
+      patchq new hotfix -m "Fix the clamp" --tag v0.5.17 --after base.patch
+    """
+    from patchq.cli.edit import show_opened
+    from patchq.engine.editing import NewPatch, begin
+    from patchq.engine.importing import patch_name
+
+    run = session(context)
+    series = tag or run.newest_series
+    patch = NewPatch(patch_name(name), subject)
+    with run.writing(), run.progress(f"opening {series}"):
+        opened = begin(run.project, series, after, guards or (), patch)
+    show_opened(run, opened, as_json=json)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("new")(new)

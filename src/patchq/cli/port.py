@@ -1,0 +1,106 @@
+"""``patchq port``: take patches to the series of other tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.series_edits import DryRun
+from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patchq.engine.port import Ported
+
+SCHEMA = "patchq.port/1"
+
+
+def port(
+    context: typer.Context,
+    names: Annotated[list[str], typer.Argument(metavar="PATCH", help="The patches to take.")],
+    targets: Annotated[
+        list[str],
+        typer.Option("--to", metavar="TAG[,TAG...]", help="Where to; may be repeated."),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TAG", help="From which; default: the newest that has all."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace patches of these names that are there.")
+    ] = False,
+    dry_run: DryRun = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+) -> int:
+    """Take patches to the series of other tags, forwards and backwards.
+
+    They are judged as in a rebase, on top of the series that is there, and added at its end. For a
+    tag where one of them needs a person nothing is written; the other tags get theirs.
+
+    \b
+    Examples:
+      patchq port clamp.patch --to v0.5.16,v0.5.17
+      patchq port clamp.patch clamp-test.patch --from v0.5.18 --to v0.5.15 --dry-run
+      patchq port clamp.patch --to v0.5.17 --replace
+    """
+    from contextlib import nullcontext
+
+    from patchq.engine import port as engine
+
+    run = session(context)
+    tags = list(dict.fromkeys(tag for text in targets for tag in text.split(",") if tag))
+    if not tags:
+        raise typer.BadParameter("--to names no tag")
+    origin = source or engine.newest_with(run.project, names)
+    with nullcontext() if dry_run else run.writing(), run.progress("porting") as progress:
+        ported: list[Ported] = []
+        for number, tag in enumerate(tags):
+            progress(number, len(tags), tag)
+            ported.append(engine.port(run.project, origin, names, tag, replacing=replace))
+        if not dry_run:
+            engine.write(run.project, ported, f"port {' '.join(names)} --to {','.join(tags)}")
+    if json:
+        _print_json(origin, ported, dry_run)
+    else:
+        _print_text(run, ported, dry_run)
+    return 1 if any(each.report.needs_review for each in ported) else 0
+
+
+def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
+    from patchq.cli import output
+    from patchq.report.table import render_table
+
+    for number, each in enumerate(ported):
+        if number:
+            typer.echo()
+        render_table(each.report, output.terminal())
+    for each in ported:
+        tag = each.report.onto
+        if each.added:
+            verb = "would write" if dry_run else "wrote"
+            run.notice(f"{tag}: {verb} {', '.join(each.added)}")
+        else:
+            why = "a patch needs you" if each.report.needs_review else "no patch is needed there"
+            run.notice(f"{tag}: nothing written, {why}")
+
+
+def _print_json(source: str, ported: Sequence[Ported], dry_run: bool) -> None:
+    from json import dumps, loads
+
+    from patchq.report.jsonreport import render_json
+
+    document = {
+        "schema": SCHEMA,
+        "series": source,
+        "dry_run": dry_run,
+        "written": {each.report.onto: list(each.added) for each in ported if each.added},
+        "reports": [loads(render_json(each.report)) for each in ported],
+    }
+    typer.echo(dumps(document, indent=2))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("port")(port)

@@ -1,0 +1,94 @@
+"""``patchq refresh``: bring the commits of an open edit back as patch files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.series_edits import DryRun, written_words
+from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from patchq.engine.editing import Outcome, Refreshed
+
+SCHEMA = "patchq.refresh/1"
+
+
+def refresh(
+    context: typer.Context,
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Put uncommitted changes into the last commit's patch.")
+    ] = False,
+    dry_run: DryRun = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Write what was done in .patchq/edit back as patch files, and close the edit.
+
+    Only patches that changed are written. Patches above the opened one are put back on top; where
+    one of them no longer merges, nothing is written and the edit stays open.
+
+    \b
+    Examples:
+      patchq refresh --dry-run
+      patchq refresh
+      patchq refresh --amend --json
+    """
+    from patchq.engine.editing import close, finish, is_written
+    from patchq.engine.editing import refresh as take_back
+
+    run = session(context)
+    with run.going_on() as workspace:
+        if is_written(workspace):
+            close(run.project)
+            run.notice("the series had been written already; the edit is closed now")
+            return
+        refreshed = take_back(run.project, amend=amend)
+        if not dry_run:
+            finish(run.project, refreshed)
+    if json:
+        _print_json(refreshed, dry_run)
+    else:
+        _print_text(run, refreshed, dry_run)
+
+
+def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
+    from patchq.engine.editing import What
+
+    told = [each for each in refreshed.outcomes if each.what != (What.UNCHANGED,)]
+    for each in told:
+        typer.echo(f"{', '.join(what.value for what in each.what):<10}  {_names(each)}")
+    same = len(refreshed.outcomes) - len(told)
+    if same:
+        typer.echo(f"unchanged   {same} patch{'' if same == 1 else 'es'}")
+    words = written_words(refreshed.edited.changes, dry_run=dry_run)
+    typer.echo(f"{refreshed.edit.tag}: {words}")
+    if any(What.DROPPED in each.what for each in told):
+        run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
+
+
+def _names(outcome: Outcome) -> str:
+    return f"{outcome.name} (was {outcome.old})" if outcome.old else outcome.name
+
+
+def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
+    from json import dumps
+
+    changes = refreshed.edited.changes
+    document = {
+        "schema": SCHEMA,
+        "series": refreshed.edit.tag,
+        "dry_run": dry_run,
+        "patches": [
+            {"name": each.name, "was": each.old, "what": [what.value for what in each.what]}
+            for each in refreshed.outcomes
+        ],
+        "written": sorted(changes.written),
+        "removed": sorted(changes.removed),
+    }
+    typer.echo(dumps(document, indent=2))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("refresh")(refresh)

@@ -1,0 +1,40 @@
+"""``patchq rename``: give a patch another name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from patchq.cli.series_edits import DryRun, Json, TagOption, change
+
+
+def rename(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="PATCH", help="The patch.")],
+    wanted: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    tag: TagOption = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Rename a patch; its bytes stay, and patches that require it follow.
+
+    \b
+    Examples:
+      patchq rename fix.patch qsa-gate-sm121.patch
+    """
+    from patchq.engine import series_edit
+
+    change(
+        context,
+        f"rename {name} {wanted}",
+        tag,
+        lambda project, series: series_edit.rename(project, series, name, wanted),
+        dry_run=dry_run,
+        as_json=json,
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rename")(rename)

@@ -1,0 +1,93 @@
+"""What the commands that change one series have in common: write it, and say what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.session import session
+
+if TYPE_CHECKING:
+    from patchq.engine.project import Project
+    from patchq.engine.restack import Changes
+    from patchq.engine.series_edit import Edited
+
+SCHEMA = "patchq.edited/1"
+
+TagOption = Annotated[
+    str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")]
+
+
+def change(
+    context: typer.Context,
+    label: str,
+    tag: str | None,
+    make: Callable[[Project, str], Edited],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Make a change of a series, write it unless ``dry_run``, and say what was written."""
+    run = session(context)
+    series = tag or run.newest_series
+    if dry_run:
+        edited = make(run.project, series)
+    else:
+        with run.writing():
+            edited = make(run.project, series)
+            edited.write(run.project, f"{label} --tag {series}")
+    for note in edited.notes:
+        run.notice(note)
+    if as_json:
+        _print_json(series, edited, dry_run)
+    else:
+        typer.echo(f"{series}: {written_words(edited.changes, dry_run=dry_run)}")
+
+
+def written_words(changes: Changes, *, dry_run: bool) -> str:
+    """Which files were written and removed."""
+    if not changes:
+        return "nothing to change"
+    would = "would " if dry_run else ""
+    verbs = ("write", "remove") if dry_run else ("wrote", "removed")
+    parts = [
+        f"{would}{verb} {', '.join(names)}"
+        for verb, names in zip(verbs, (changes.written, changes.removed), strict=True)
+        if names
+    ]
+    return "; ".join(parts)
+
+
+def asked_reason(reason: str | None, question: str) -> str:
+    """The reason given, or on a terminal asked for; raises where there is none."""
+    import sys
+
+    if reason is None and sys.stdin.isatty():
+        reason = str(typer.prompt(question, err=True))
+    if not (reason or "").strip():
+        raise typer.BadParameter("give a reason: --reason WHY (or --forget keeps no record)")
+    assert reason is not None
+    return reason.strip()
+
+
+def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
+    from json import dumps
+
+    changes = edited.changes
+    document = {
+        "schema": SCHEMA,
+        "series": series,
+        "dry_run": dry_run,
+        "written": sorted(changes.written),
+        "removed": sorted(changes.removed),
+        "order": list(edited.new.series.names),
+        "notes": list(edited.notes),
+    }
+    typer.echo(dumps(document, indent=2))

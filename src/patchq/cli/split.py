@@ -1,0 +1,76 @@
+"""``patchq split``: make two patches of one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.series_edits import DryRun, Json, TagOption, change
+
+if TYPE_CHECKING:
+    from patchq.engine.series_edit import Part
+
+
+def split(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="PATCH", help="The patch to split.")],
+    take: Annotated[
+        list[str],
+        typer.Option(
+            "--take",
+            metavar="PATH[:HUNKS]",
+            help="What goes into the new patch: a file, directory or pattern; of a file perhaps "
+            "some hunks (1,3-4). May be repeated.",
+        ),
+    ],
+    into: Annotated[str, typer.Option("--into", metavar="NEW", help="Name of the new patch.")],
+    subject: Annotated[
+        str | None,
+        typer.Option("--subject", "-m", metavar="TEXT", help="Subject of the new patch."),
+    ] = None,
+    tag: TagOption = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Split a patch: what --take names becomes a patch of its own, right behind it.
+
+    Both keep author, date, message and all fields. The patched tree stays the same.
+
+    \b
+    Examples:
+      patchq split big.patch --take python/ --into big-python.patch
+      patchq split big.patch --take src/a.cu:2,4-5 --take docs --into rest -m "Gate the rest"
+    """
+    from patchq.engine import series_edit
+
+    parts = [_part(text) for text in take]
+    change(
+        context,
+        f"split {name} --into {into}",
+        tag,
+        lambda project, series: series_edit.split(project, series, name, parts, into, subject),
+        dry_run=dry_run,
+        as_json=json,
+    )
+
+
+def _part(text: str) -> Part:
+    from patchq.engine.series_edit import Part
+
+    match = re.fullmatch(r"(.+):([\d,-]+)", text)
+    if match is None:
+        return Part(text)
+    hunks: set[int] = set()
+    for word in match[2].split(","):
+        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        if ends is None:
+            raise typer.BadParameter(f"--take {text}: hunks are numbers and ranges, like 1,3-4")
+        hunks.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    return Part(match[1], frozenset(hunks))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("split")(split)

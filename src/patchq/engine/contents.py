@@ -1,0 +1,112 @@
+"""What an exported tree consists of, as far as a build has to know it beforehand."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from posixpath import dirname, join, normpath
+
+from pathspec import GitIgnoreSpec
+
+from patchq.errors import Where
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, decode_path, encode_path
+from patchq.git.store import Store
+from patchq.model.verification import Remark
+
+_LFS_POINTER = "version https://git-lfs.github.com/spec/v1"
+_BUILD_FILES = re.compile(
+    r"pyproject[^/]*\.toml|setup\.(py|cfg)|CMakeLists\.txt|Cargo\.toml|MANIFEST\.in|Makefile"
+)
+_UPWARDS = re.compile(rb"(?<![\w./])\.\.(?:/[\w./-]+)?(?=[\"'\s,:;)\]]|$)")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The modes of a tree's files, and the files that are not simply what they seem."""
+
+    modes: Mapping[str, int]
+    symlinks: Mapping[str, str]
+    submodules: Mapping[str, str]
+    lfs_pointers: tuple[str, ...]
+
+
+def survey(store: Store, tree: str) -> Contents:
+    """Look through the whole of ``tree``; its blobs are searched, but only links are read."""
+    files = dict(store.objects.walk(tree))
+    return Contents(
+        modes=dict(sorted(Counter(entry.mode for entry in files.values()).items())),
+        symlinks={
+            path: decode_path(store.objects.read(entry.oid))
+            for path, entry in sorted(files.items())
+            if entry.mode == SYMLINK_MODE
+        },
+        submodules={
+            path: entry.oid for path, entry in sorted(files.items()) if entry.mode == GITLINK_MODE
+        },
+        lfs_pointers=_lfs_pointers(store, tree),
+    )
+
+
+def _lfs_pointers(store: Store, tree: str) -> tuple[str, ...]:
+    """The files that stand for others kept elsewhere: git-lfs(1) calls them pointers."""
+    output = store.git.run(
+        *("grep", "-I", "-z", "-l", "--no-color", "--full-name", "-e", f"^{_LFS_POINTER}$", tree),
+        allow=(0, 1),
+    ).stdout
+    names = (decode_path(name) for name in output.split(b"\0") if name)
+    return tuple(sorted(name.removeprefix(f"{tree}:") for name in names))
+
+
+def set_hashes(store: Store, tree: str, sets: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """A hash for each set of paths: the same as long as no file of it differs.
+
+    It is the sha256 of a line for each file, ``mode blob path`` and a null byte, by path.
+    """
+    files = sorted(store.objects.walk(tree))
+    return {
+        name: sha256(b"".join(_chosen(files, GitIgnoreSpec.from_lines(patterns)))).hexdigest()
+        for name, patterns in sets.items()
+    }
+
+
+def _chosen(files: Iterable[tuple[str, Entry]], spec: GitIgnoreSpec) -> Iterator[bytes]:
+    for path, entry in files:
+        if spec.match_file(path):
+            yield f"{entry.mode} {entry.oid} ".encode() + encode_path(path) + b"\0"
+
+
+def leads_outside(store: Store, tree: str, directory: str) -> tuple[Remark, ...]:
+    """What in ``directory`` of ``tree`` needs something of the tree that is not in it.
+
+    Told from symbolic links, and from paths with ``..`` in the files that builds begin with.
+    """
+    holder = store.objects.entry(tree, directory)
+    remarks = []
+    for path, entry in store.objects.walk(holder.oid, f"{directory}/") if holder else ():
+        if entry.mode == SYMLINK_MODE:
+            target = decode_path(store.objects.read(entry.oid))
+            if not _is_inside(join(dirname(path), target), directory):
+                remarks.append(Remark(f"links to {target}, which is not exported", Where(path)))
+        elif dirname(path) == directory and _BUILD_FILES.fullmatch(path.rpartition("/")[2]):
+            remarks += _references(store, tree, directory, path)
+    return tuple(dict.fromkeys(remarks))
+
+
+def _references(store: Store, tree: str, directory: str, path: str) -> Iterator[Remark]:
+    content = store.objects.content(tree, path) or b""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        for match in _UPWARDS.finditer(line):
+            reference = decode_path(match[0])
+            target = normpath(join(directory, reference))
+            there = target == "." or store.objects.entry(tree, target) is not None
+            if there and not _is_inside(target, directory):
+                place = "the root of the tree" if target == "." else target
+                text = f"needs {reference} ({place}), which is not exported"
+                yield Remark(text, Where(path, number))
+
+
+def _is_inside(path: str, directory: str) -> bool:
+    return f"{normpath(path)}/".startswith(f"{directory}/")

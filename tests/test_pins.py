@@ -1,0 +1,206 @@
+"""Pins and variants of a recipe, and how they stand to what the tag itself asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from miniature import MakeMiniature
+from workspaces import make_workspace, open_project
+
+from patchq.engine.selection import select
+from patchq.engine.verify import pins
+from patchq.engine.verify.subject import put_in_place
+from patchq.errors import InputError, Where
+from patchq.model.pins import Pin, Standing, compare_pin
+from patchq.model.recipe import Recipe, read_recipe
+from patchq.model.settings import Target
+from patchq.model.verification import Outcome, Section
+
+WHERE = Where("series/v1/recipe.yaml")
+
+PYPROJECT = """\
+[build-system]
+requires = ["setuptools>=61", "torch>=2.8.0"]
+[project]
+name = "demo"
+dependencies = [
+  "flashinfer_python[cu13]==0.6.15.post1", # aligned
+  "kernels>=0.14.1,<0.15",
+  "Transformers==5.12.1",
+  "av==16.1.0 ; platform_machine == 'aarch64'",
+  "decord==1.0 ; platform_machine == 'x86_64'",
+  "torch==2.11.0",
+  "requests",
+]
+[project.optional-dependencies]
+more = ["addict==2.4.0", "transformers==1.0"]
+"""
+KERNEL = '[build-system]\nrequires = ["ninja>=1.11"]\n[project]\nname = "k"\nversion = "0.4.5"\n'
+DOCKER = "# base\nARG CUDA_VERSION=13.0.1\n"
+
+RECIPE = """\
+version: 1
+project: kernel
+local_version: sm121.3
+pyprojects: [python/pyproject.toml]
+pins:
+  flashinfer-python: 0.6.16
+  kernels: ">=0.15"
+  torch: 2.11.0+cu130
+  cuda: {version: "13.0.1", file: docker/Dockerfile, pattern: 'CUDA_VERSION=([\\d.]+)'}
+variants:
+  nemotron:
+    description: a model of its own
+    guards: [nemotron]
+    excludes: [plain]
+    pins: {transformers: 5.13.0}
+  plain: {pins: {transformers: 5.12.1}}
+  other: {pins: {transformers: 5.14.0}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "standing"),
+    [
+        ("==1.2", "==1.2", Standing.EQUAL),
+        ("==1.2.0", "==1.2", Standing.EQUAL),
+        ("==1.2+cu130", "==1.2", Standing.EQUAL),
+        (">=1,<2", "<2,>=1", Standing.EQUAL),
+        ("==1.10", "==1.9", Standing.AHEAD),
+        ("==1.2", "==1.2.post1", Standing.BEHIND),
+        ("==1.2rc1", "==1.2", Standing.BEHIND),
+        ("==1.2", ">=1,<2", Standing.INSIDE),
+        ("==1.2", "==1.*", Standing.INSIDE),
+        ("==2.0rc1", ">=1", Standing.INSIDE),
+        ("==2.0", ">=1,<2", Standing.OUTSIDE),
+        ("==1.2", "!=1.2", Standing.OUTSIDE),
+        (">=1", "==1.2", Standing.INSIDE),
+        (">=1.3", "==1.2", Standing.AHEAD),
+        ("<1.2", "==1.2", Standing.BEHIND),
+        (">=2", ">=1", Standing.AHEAD),
+        (">=1", ">=2", Standing.BEHIND),
+        (">=0.15", ">=0.14.1,<0.15", Standing.OUTSIDE),
+        (">=1,<3", ">=1", Standing.INSIDE),
+        ("==1.2", "", Standing.FREE),
+        ("==1.2", None, Standing.ABSENT),
+    ],
+)
+def test_how_a_pin_stands(ours: str, theirs: str | None, standing: Standing) -> None:
+    assert compare_pin(ours, theirs) is standing
+
+
+def recipe(text: str = RECIPE) -> Recipe:
+    return read_recipe(text.encode(), WHERE)
+
+
+TREE: Mapping[str, bytes] = {
+    "python/pyproject.toml": PYPROJECT.encode(),
+    "kernel/pyproject.toml": KERNEL.encode(),
+    "docker/Dockerfile": DOCKER.encode(),
+}
+
+
+def test_a_recipe_is_compared_with_the_tag() -> None:
+    read = recipe()
+    compared = pins.compare_pins(read, read.pins, TREE.get)
+    assert [row.text for row in compared] == [
+        "flashinfer-python==0.6.16: ahead of upstream, upstream has ==0.6.15.post1",
+        "kernels>=0.15: outside upstream's range, upstream has <0.15,>=0.14.1",
+        "torch==2.11.0+cu130: equal, upstream has ==2.11.0",
+        "cuda==13.0.1: equal, upstream has ==13.0.1",
+    ]
+    asked = [row.asked.where for row in compared if row.asked]
+    assert asked[0] == Where("python/pyproject.toml", 6)
+    assert asked[3] == Where("docker/Dockerfile", 2)
+    assert compared[0].pin.where == Where(WHERE.file, 6)
+
+
+def test_what_the_tag_requires_follows_the_machine() -> None:
+    arm = pins.required(recipe(), TREE.get, (Target("gb10", "aarch64", "13.0"),))
+    intel = pins.required(recipe(), TREE.get, (Target("pc", "x86_64", "13.0"),))
+    assert arm.keys() - intel.keys() == {"av"}
+    assert intel.keys() - arm.keys() == {"decord"}
+    assert arm["transformers"].specifier == "==5.12.1"
+    assert arm["ninja"].where.file == "kernel/pyproject.toml"
+    assert arm["requests"].specifier == ""
+
+
+def test_the_project_says_its_own_version() -> None:
+    assert pins.own_version(recipe(), TREE.get) == "0.4.5"
+    assert recipe().local_version == "sm121.3"
+    assert pins.own_version(Recipe(), TREE.get) is None
+    assert pins.own_version(recipe(), {"kernel/pyproject.toml": b"["}.get) is None
+
+
+def test_variants_choose_guards_and_pins() -> None:
+    choice = recipe().choose(["nemotron"])
+    assert choice.guards == ("nemotron",)
+    assert Pin("transformers", "==5.13.0") in choice.pins
+    assert len(choice.pins) == 5
+    assert recipe().choose([]).pins == recipe().pins
+    for names, words in (
+        (["plain", "nemotron"], "variants plain and nemotron exclude each other"),
+        (["nemotron", "other"], "pin transformers differently: ==5.13.0 and ==5.14.0"),
+        (["none"], "no variant 'none'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            recipe().choose(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("pins:\n  torch: nightly\n", 2, "not a version or a range"),
+        ("pins:\n  torch: ''\n", 2, "expected a version"),
+        ("pins:\n  torch: 1\n  Torch: 2\n", 3, "pinned twice"),
+        ("pins:\n  'a b': 1\n", 2, "not the name of a package"),
+        ("pins:\n  cuda: {version: 1, file: f, pattern: x}\n", 2, "expected one group"),
+        ("pins:\n  cuda: {version: 1, file: f, pattern: '('}\n", 2, "not a regular expression"),
+        ("local_version: SM-121\n", 1, "not a local version"),
+        ("variants:\n  a: {excludes: [b]}\n", 2, "excludes 'b', which there is not"),
+        ("variants:\n  a: {guard: b}\n", 2, "unknown key 'guard'"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        recipe(text)
+    assert caught.value.where == Where(WHERE.file, line)
+
+
+def test_what_a_recipe_that_was_carried_on_no_longer_fits() -> None:
+    said = [str(remark) for remark in pins.misfits(recipe(), lambda _: None, lambda _: False)]
+    assert said == [
+        f"{WHERE.file}:2: the tag has no directory kernel",
+        f"{WHERE.file}: the tag has no python/pyproject.toml",
+        f"{WHERE.file}:9: docker/Dockerfile of the tag does not say the version of cuda",
+    ]
+    assert list(pins.misfits(recipe(), TREE.get, lambda _: True)) == []
+
+
+def test_verify_shows_every_pin(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Begin", {**TREE, "a.txt": "a\n"})
+    upstream.tag("v1")
+    patches = {"a.patch": upstream.patch("v1", {"a.txt": "b\n"})}
+    workspace = make_workspace(upstream, patches, bases=("v1",))
+    path = workspace.series_path("v1") / "recipe.yaml"
+    project = open_project(workspace, upstream)
+
+    def check() -> Section:
+        selection = select(workspace.load("v1"), project.settings, ())
+        return pins.check(put_in_place(project, selection))
+
+    found = check()
+    assert found.outcome is Outcome.SKIPPED
+    path.write_text(RECIPE)
+    found = check()
+    assert found.outcome is Outcome.PASSED
+    assert found.summary == "4 pins, 1 behind or outside of upstream's range"
+    assert len(found.notes) == 7
+    assert str(found.notes[4]).endswith("upstream has ==5.12.1 (variant nemotron)")
+    path.write_text(RECIPE.replace("python/", "gone/"))
+    found = check()
+    assert [failure.text for failure in found.failures] == [
+        "the tag has no gone/pyproject.toml, where it is to say what it requires"
+    ]
