@@ -400,6 +400,34 @@ def test_skip_retires_as_the_users_decision(patchq: CommandLine, workspace: Work
     assert "2 retired patches settled" in judged.stdout
 
 
+def test_a_patch_without_its_base_can_only_be_skipped(
+    patchq: CommandLine, upstream: Miniature
+) -> None:
+    raw = patch(upstream, "calm", "src/calm.py", **{"X-Requires": "lost.patch"})
+    workspace = make_workspace(upstream, {"calm.patch": raw})
+    done = start(patchq, workspace)
+    assert "rebase --continue" not in done.stdout
+    assert not worktree(workspace).exists()
+    assert "cannot be merged" in go_on(patchq, workspace, 1).stderr
+    done = patchq("rebase", "--skip", "--reason", "lost", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_worktree_that_cannot_be_set_up(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    """As on a full disk: said, and mended by the next step."""
+    patchq("report", "v1", "--onto", "v2", cwd=workspace.root)
+    blocker = workspace.store_path / "worktrees"
+    blocker.write_bytes(b"")
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "stopped at fight.patch, but its worktree could not be set up" in done.stderr
+    blocker.unlink()
+    assert "set up anew" in go_on(patchq, workspace, 1).stderr
+    finish(patchq, workspace, git)
+
+
 @pytest.fixture
 def gated(upstream: Miniature) -> Workspace:
     """One patch that merges, and whose expectation fails on v2."""

@@ -242,6 +242,14 @@ def test_the_manifest_names_the_inputs(
             for name, raw in series.patches.items()
         ],
         "tree": upstream.id(f"{series.at}^{{tree}}"),
+        "contents": {
+            "modes": {"100644": 2, "100755": 2, "120000": 2},
+            "symlinks": {"dangling": "../outside", "link": "kernel/build.txt"},
+            "submodules": {},
+            "lfs_pointers": [],
+            "export_ignored": [],
+            "export_changed": [],
+        },
     }
     assert git_tree(upstream, tmp_path / "made") == upstream.id(f"{series.at}^{{tree}}")
     beside = json.loads((tmp_path / "made.export.json").read_bytes())

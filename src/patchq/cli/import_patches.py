@@ -51,6 +51,10 @@ def import_patches(
         bool,
         typer.Option("--propose-end", help="Write the proposed end of a patch that has none."),
     ] = False,
+    main: Annotated[
+        str | None,
+        typer.Option("--main", metavar="REF", help="Upstream's main: a branch or a commit."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
     ] = False,
@@ -83,7 +87,9 @@ def import_patches(
     )
     with here.writing() as workspace, here.progress("import") as progress:
         directory = open_series(workspace, tag)
-        importer = Importer(here.store, base, directory, here.settings.default_guards, terms)
+        over = Foreigners(here.project, tag, main_tip(here.project, main))
+        guards = here.settings.default_guards
+        importer = Importer(here.store, base, directory, guards, terms, over.bring_over)
         patches: list[Imported] = []
         for number, one in enumerate(given, 1):
             progress(number, len(given), one.name)

@@ -117,7 +117,9 @@ def _start(
     if dry_run:
         output.report(rebased.report, Format.JSON if json else Format.TABLE)
         return pending
-    with run.writing():
+    with run.writing() as workspace:
+        if not replace:
+            refuse_existing(workspace, onto)
         if rebased.stop and not keep_going:
             begin(run.project, rebased, replacing=replace)
         else:
@@ -137,13 +139,17 @@ def _continue(run: Session, json: bool) -> int:
 
 def _skip(run: Session, reason: str | None, json: bool) -> int:
     from patchq.engine.conflict import resume, skip
+    from patchq.engine.operation import load
 
-    stopped = resume(run.project).stopped
-    why = (reason if reason is not None else _ask(stopped)).strip()
-    if not why:
+    operation = load(run.workspace)
+    if operation is None:
+        resume(run.project)  # says so
+    elif reason is None:
+        reason = _ask(operation.stopped)
+    if not (reason and reason.strip()):
         raise typer.BadParameter("--skip needs a reason: --reason WHY")
     with run.going_on(), run.progress("rebasing") as progress:
-        rebased = skip(run.project, why, progress)
+        rebased = skip(run.project, reason.strip(), progress)
     return _show(run, rebased, json)
 
 

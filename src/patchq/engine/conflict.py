@@ -35,6 +35,7 @@ from patchq.engine.stack import Stack
 from patchq.engine.transaction import Transaction
 from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.objects import GITLINK_MODE, Entry, Objects
+from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Layout, Worktree
 from patchq.model.verdict import Verdict
@@ -236,10 +237,17 @@ def _stop(project: Project, operation: Operation, stop: Stop | None) -> None:
     )
     save(project.workspace, stopped)
     worktree = worktree_of(project.workspace, project.store)
-    if wanted is None:
-        worktree.clear()
-    else:
-        worktree.lay_out(wanted)
+    try:
+        if wanted is None:
+            worktree.clear()
+        else:
+            worktree.lay_out(wanted)
+    except (OSError, GitFailedError) as error:
+        raise PatchqError(
+            f"stopped at {stopped.stopped}, but its worktree could not be set up: {error}",
+            hint="Put that right; `patchq rebase --continue` then sets it up, `--abort` forgets "
+            "the rebase.",
+        ) from error
 
 
 def _finish(project: Project, operation: Operation, rebased: Rebased) -> None:

@@ -22,7 +22,7 @@ from patchq.engine.importing import now, open_series, patch_name
 from patchq.engine.operation import hash_files, hash_inputs, hash_target
 from patchq.engine.project import Project
 from patchq.engine.resolve import changed_paths
-from patchq.engine.restack import Restacker, Work
+from patchq.engine.restack import NoMergeError, Restacker, Work
 from patchq.engine.selection import select
 from patchq.engine.series_edit import Edited, dropped
 from patchq.engine.wording import Wording, head_of, normalised, slug, wording
@@ -562,7 +562,16 @@ class _Refresh:
         chosen = [self._entry(item, entries) for item in named]
         order = self._order(chosen, series.entries, renamed)
         directory = replace(self._old, patches={**self._old.patches, **_patches(works)})
-        new = self._restacker.restack(directory, series.arrange(order), works)
+        try:
+            new = self._restacker.restack(directory, series.arrange(order), works)
+        except NoMergeError as error:
+            if error.name in self._edit.commits:
+                commit = self._edit.commits[error.name][:12]
+                error.hint = (
+                    f"Nothing was written. In .patchq/{WORKTREE}, `git cherry-pick {commit}` brings "
+                    "it in; solve the conflict there, then refresh."
+                )
+            raise
         if self._restacker.tree(chosen, new.patches) != self._head_tree:
             raise FindingsError(
                 "the patches would give another tree than the worktree's",

@@ -178,10 +178,27 @@ def now() -> str:
     return f"{int(given) if given.isdecimal() else int(time.time())} +0000"
 
 
+@dataclass(frozen=True)
+class BroughtOver:
+    """A patch that was cut from another state of upstream, and what it does to the tree here.
+
+    ``applied`` is None where it does not merge; ``remarks`` say what it was cut from, and then
+    what it needs.
+    """
+
+    applied: Applied | None
+    remarks: tuple[str, ...]
+
+
+BringOver = Callable[[Patch, str], BroughtOver | None]
+"""Finds what a patch was cut from and merges it onto a tree; None where nothing is found."""
+
+
 class Importer:
     """Puts patches on top of a series, in memory; :meth:`stage` hands over what is to be written.
 
-    Raises :class:`~patchq.errors.UpstreamError` where the store lacks ``base``.
+    ``bring_over`` is asked about a patch that does not apply. Raises
+    :class:`~patchq.errors.UpstreamError` where the store lacks ``base``.
     """
 
     def __init__(
@@ -191,6 +208,7 @@ class Importer:
         directory: SeriesDirectory,
         default_guards: frozenset[str],
         terms: Terms,
+        bring_over: BringOver = lambda _patch, _tree: None,
     ):
         store.require((base,))
         self._store = store
@@ -201,6 +219,7 @@ class Importer:
         self._directory = directory
         self._default_guards = default_guards
         self._terms = terms
+        self._bring_over = bring_over
         self._series = directory.series
         self._patches = dict(directory.patches)
         self._new: list[str] = []
@@ -313,6 +332,11 @@ class Importer:
                 where=Where(_place(reading)),
                 hint="There is nothing to import.",
             )
+        over = self._bring_over(reading, tree)
+        if over is not None:
+            if over.applied is None:
+                raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)))
+            return _Fit(reading, over.applied, merged=True, remarks=over.remarks)
         base = self._preimage(reading)
         theirs = self._stack.try_apply(base, reading) if base is not None else None
         if base is None or not isinstance(theirs, Applied):
@@ -419,6 +443,7 @@ class _Fit:
     reading: Patch
     applied: Applied
     merged: bool = False
+    remarks: tuple[str, ...] = ()
 
 
 _Content = Callable[[str], bytes | None]
@@ -561,7 +586,7 @@ def _remarks(
 ) -> Iterator[str]:
     header = fit.reading.header
     if fit.merged:
-        yield "applied by three-way merge"
+        yield "; ".join(("applied by three-way merge", *fit.remarks))
     if header.date and date is None:
         yield f"the date {header.date!r} cannot be read: the present one stands in for it"
     if written_end is not None:

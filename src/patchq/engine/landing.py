@@ -51,8 +51,8 @@ class Collision:
 class Landing:
     """A change on the tree ``onto``, and the tree that gives.
 
-    ``before`` and ``after`` are entries by the target's paths; ``conflicted`` are paths of the target, ``uncovered`` those of the change that the target, an
-    archive, does not cover.
+    ``before`` and ``after`` are entries by the target's paths; ``conflicted`` are paths of the
+    target, ``uncovered`` those of the change that the target, an archive, does not cover.
     """
 
     change: Change

@@ -25,6 +25,7 @@ _PYTHON = (".py", ".pyi")
 _C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh")
 _LANGUAGES = (_PYTHON, _C)
 _IDENTIFIER = re.compile(rb"(?<![\w\"])[A-Za-z_]\w{3,}")
+_WORD = re.compile(rb"\w+")
 _C_NOISE = re.compile(rb"//.*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|^\s*\*.*|#\s*include.*")
 _MOST_HOMES = 4
 _SHORT = 3
@@ -116,8 +117,10 @@ class Names:
                 yield MissingName(name, source.file, line, (source.file,), _defines(name))
         text = self._objects.content(result.tree, result.file) or b""
         for owner, name, line in uses.members:
+            if has_word(name)(text):
+                continue
             here, there = ours.class_names(owner), theirs.class_names(owner)
-            if here and there and name in here.members - there.members and not has_word(name)(text):
+            if here and there and name in here.members - there.members:
                 holds = _has_member(owner, name)
                 label = f"{owner}.{name}"
                 yield MissingName(label, source.file, line, (source.file,), holds)
@@ -248,7 +251,9 @@ class Names:
         words: Mapping[str, tuple[str, int]],
     ) -> Iterator[MissingName]:
         """Of ``words`` those that the source defines and the patched tree has nowhere."""
-        left = {word for word in words if len(word) > _SHORT}
+        before = (self._objects.content(landing.onto, path) or b"" for path in landing.before)
+        at_hand = {word for content in before for word in _WORD.findall(content)}
+        left = {word for word in words if len(word) > _SHORT and word.encode() not in at_hand}
         for tree in dict.fromkeys((target, landing.onto)):
             left -= self._known(tree, left, language)
         if not left:

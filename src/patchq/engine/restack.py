@@ -7,7 +7,7 @@ exactly that (:mod:`patchq.engine.carry`), so that only patches that had to chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.carry import Carrier
@@ -36,6 +36,18 @@ class Work:
     patch: Patch
     before: Entries
     after: Entries
+
+
+class NoMergeError(FindingsError):
+    """A patch does not merge with what is below it now."""
+
+    def __init__(self, name: str, paths: Sequence[str]):
+        shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        super().__init__(
+            f"{name} does not merge with what is below it now: conflict in {shown}",
+            hint="Nothing was written. In a `patchq edit`, git helps to solve the conflict.",
+        )
+        self.name = name
 
 
 class Restacker:
@@ -129,14 +141,14 @@ class Restacker:
         tree_of = self._objects.tree_of
         for path in work.before:
             if work.after[path] is not None and self._objects.blocker(tree_of(ours), path):
-                raise _conflict(name, (path,))
+                raise NoMergeError(name, (path,))
         merged = self._merger.merge(tree_of(work.before), tree_of(ours), tree_of(work.after))
         if not merged.clean:
-            raise _conflict(name, merged.conflicted_paths)
+            raise NoMergeError(name, merged.conflicted_paths)
         found = dict(self._objects.walk(merged.tree))
         stray = found.keys() - work.before.keys()
         if stray:
-            raise _conflict(name, tuple(sorted(stray)))
+            raise NoMergeError(name, tuple(sorted(stray)))
         after = {path: found.get(path) for path in work.before}
         self._check_duplicates(work, ours, after)
         return after
@@ -158,15 +170,6 @@ class Restacker:
                         f"{path} already",
                         hint="Take the line out of one of the two with `patchq edit`.",
                     )
-
-
-def _conflict(name: str, paths: tuple[str, ...]) -> FindingsError:
-    shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-    return FindingsError(
-        f"{name} does not merge with what is below it now: conflict in {shown}",
-        hint="Nothing was written. `patchq edit` opens the whole series, where git helps to solve "
-        "conflicts.",
-    )
 
 
 def _check_requirements(old: SeriesDirectory, new: SeriesDirectory) -> None:

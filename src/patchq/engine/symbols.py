@@ -7,9 +7,9 @@ parse, or of another language, has no symbols to speak of: nothing is concluded 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ class Outline:
         return any(statement.spans(first, last) for statement in self.imports)
 
 
+@lru_cache(maxsize=256)
 def outline(path: str, content: bytes) -> Outline | None:
     """The outline of a source file, None where it has no language we read or does not parse."""
     reader = _READERS.get(PurePosixPath(path).suffix) or _READERS.get(PurePosixPath(path).name)
@@ -63,23 +64,39 @@ def _python(content: bytes) -> Outline | None:
         module = ast.parse(content)
     except (SyntaxError, ValueError):
         return None
+    found = list(_python_statements(module, ""))
     imports = tuple(
         Definition("import", node.lineno - 1, (node.end_lineno or node.lineno) - 1)
-        for node in ast.walk(module)
+        for _, node in found
         if isinstance(node, ast.Import | ast.ImportFrom)
     )
-    return Outline(tuple(_python_definitions(module.body, "")), imports)
+    definitions = tuple(
+        Definition(name, _first_line(node), (node.end_lineno or node.lineno) - 1)
+        for name, node in found
+        if isinstance(node, _PYTHON_DEFINITION)
+    )
+    return Outline(definitions, imports)
 
 
-def _python_definitions(body: Sequence[ast.AST], prefix: str) -> Iterator[Definition]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            name = f"{prefix}{node.name}"
-            yield Definition(name, first - 1, (node.end_lineno or node.lineno) - 1)
-            yield from _python_definitions(node.body, f"{name}.")
-        else:
-            yield from _python_definitions(list(ast.iter_child_nodes(node)), prefix)
+_PYTHON_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+
+
+def _python_statements(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
+    """Every statement below ``node`` with its qualified name, if it defines one; no expressions."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for child in getattr(node, field, ()):
+            name = prefix
+            if isinstance(child, _PYTHON_DEFINITION):
+                name = f"{prefix}{child.name}"
+                yield name, child
+                name += "."
+            elif isinstance(child, ast.stmt):
+                yield "", child
+            yield from _python_statements(child, name)
 
 
 @cache

@@ -126,6 +126,8 @@ class Series:
         The line of a patch that was here before goes with it as it is; all other lines stay with
         what they stood before. As few lines as possible change their place.
         """
+        if self.names == tuple(entry.name for entry in entries):
+            return self
         lines = self._lines()
         own = {entry.name: lines[entry.line - 1] for entry in self.entries}
         wanted = [entry.name for entry in entries]

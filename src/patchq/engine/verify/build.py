@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from patchq.engine.verify.directories import project_at
 from patchq.engine.verify.effect import Evaluated, Evaluator
-from patchq.engine.verify.probe import LISTS
+from patchq.engine.verify.layout import LISTS
 from patchq.engine.verify.subject import Subject
 from patchq.model.settings import Target
 from patchq.model.verification import BuiltTarget, Failure, Remark, Section, TargetBuild

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from patchq.engine.project import Project
-from patchq.engine.verify.probe import LISTS
+from patchq.engine.verify.layout import LISTS
 from patchq.errors import Where
 from patchq.git.objects import TREE_MODE, Entry, Objects
 from patchq.model.recipe import read_recipe

@@ -17,8 +17,9 @@ from patchq.engine.stack import Stack
 from patchq.engine.verify.cmake import has_cmake
 from patchq.engine.verify.directories import ROOT, directory_in, project_at
 from patchq.engine.verify.inert import Search
+from patchq.engine.verify.layout import LISTS, is_cmake
 from patchq.engine.verify.parts import Part, take_apart
-from patchq.engine.verify.probe import LISTS, Prober, Question, is_cmake
+from patchq.engine.verify.probe import Prober, Question
 from patchq.engine.verify.subject import Step
 from patchq.errors import Where
 from patchq.git.apply import Applied

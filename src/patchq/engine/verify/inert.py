@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from patchq.engine.project import Project
 from patchq.engine.verify.directories import directory_in, project_at
-from patchq.engine.verify.probe import Prober, Question, is_cmake
+from patchq.engine.verify.layout import is_cmake
+from patchq.engine.verify.probe import Prober, Question
 from patchq.errors import UpstreamError
 from patchq.model.lock import Base
 from patchq.model.settings import Target

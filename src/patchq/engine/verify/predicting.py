@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from patchq.engine.verify.directories import project_at
-from patchq.engine.verify.probe import LISTS, Prober, Question
+from patchq.engine.verify.layout import LISTS
+from patchq.engine.verify.probe import Prober, Question
 from patchq.engine.verify.subject import Subject
 from patchq.model.verification import Build, TargetBuild
 

@@ -10,26 +10,32 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from patchq.engine.verify import architectures, cmake, expressions, origins, reading
+from patchq.engine.verify import (
+    answers,
+    architectures,
+    cmake,
+    expressions,
+    layout,
+    origins,
+    reading,
+)
+from patchq.engine.verify.answers import placed, read_build, write_build
 from patchq.engine.verify.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.layout import Layout, ProjectFiles, is_cmake
 from patchq.engine.verify.origins import Call
 from patchq.engine.verify.reading import Reading
 from patchq.errors import Where
-from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
 from patchq.git.store import Store
 from patchq.model.settings import BuildSettings, CommandKind, Target
-from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
-
-LISTS = "CMakeLists.txt"
+from patchq.model.verification import Build, Remark
 
 _READ = "patchq_read"
 _HIDDEN = re.compile(
@@ -62,7 +68,7 @@ class Prober:
         self._store = store
         self._settings = settings
         self._cache = cache
-        self._projects: dict[str, _Project] = {}
+        self._projects: dict[str, ProjectFiles] = {}
 
     def probe(self, question: Question) -> Build:
         """What the project of ``question`` builds; see :meth:`probe_all`."""
@@ -78,26 +84,23 @@ class Prober:
             _Job(question, self._project(question.tree), self._settings, program)
             for question in questions
         ]
-        answers = {job.key: self._kept(job) for job in jobs}
-        missing = {job.key: job for job in jobs if answers[job.key] is None}
-        answers.update(self._ask(missing))
-        found = [answers[job.key] for job in jobs]
-        return [_placed(build, q) for build, q in zip(found, questions, strict=True) if build]
+        known = {job.key: self._kept(job) for job in jobs}
+        known.update(self._ask({job.key: job for job in jobs if known[job.key] is None}))
+        found = [known[job.key] for job in jobs]
+        return [
+            placed(build, question.directory)
+            for build, question in zip(found, questions, strict=True)
+            if build
+        ]
 
-    def _project(self, tree: str) -> _Project:
+    def _project(self, tree: str) -> ProjectFiles:
         if tree not in self._projects:
-            # a link may lead anywhere: what CMake would read through it is missing, and said so
-            files = {
-                path: entry
-                for path, entry in self._store.objects.walk(tree)
-                if entry.mode not in (SYMLINK_MODE, GITLINK_MODE)
-            }
-            self._projects[tree] = _Project(files)
+            self._projects[tree] = ProjectFiles.of(self._store.objects, tree)
         return self._projects[tree]
 
     @cached_property
-    def _layout(self) -> _Layout:
-        return _Layout(self._store.objects)
+    def _layout(self) -> Layout:
+        return Layout(self._store.objects)
 
     def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
         runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
@@ -124,7 +127,7 @@ class Prober:
             reads = kept["reads"]
             if any(job.project.oid(path) != oid for path, oid in reads.items()):
                 return None
-            return _read_build(kept["build"])
+            return read_build(kept["build"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError):
@@ -137,7 +140,7 @@ class Prober:
         assert run.build is not None
         kept = {
             "reads": {path: run.job.project.oid(path) for path in sorted(run.reads)},
-            "build": asdict(run.build),
+            "build": write_build(run.build),
         }
         aside.write_text(json.dumps(kept), encoding="utf-8")
         aside.replace(file)
@@ -147,83 +150,11 @@ class Prober:
 
 
 @dataclass(frozen=True)
-class _Project:
-    """The regular files of a project's directory, by their path in it."""
-
-    files: Mapping[str, Entry]
-
-    def oid(self, path: str) -> str | None:
-        entry = self.files.get(path)
-        return entry.oid if entry else None
-
-    @cached_property
-    def lists(self) -> dict[str, str]:
-        """The CMake files, with their contents' ids."""
-        return {path: entry.oid for path, entry in self.files.items() if is_cmake(path)}
-
-    @cached_property
-    def facts(self) -> list[object]:
-        """What an evaluation may depend on, other files that it reads aside."""
-        return [sorted(self.files), self.lists]
-
-
-def is_cmake(path: str) -> bool:
-    """Whether a file of that name is one of CMake's, whose content counts."""
-    return path.rpartition("/")[2] == LISTS or path.endswith(".cmake")
-
-
-class _Layout:
-    """A project's files on disk: those that CMake reads with their content, others as names.
-
-    One directory shows one project after another; what they have in common stays. It is gone with
-    this object.
-    """
-
-    def __init__(self, objects: Objects):
-        self._holder = tempfile.TemporaryDirectory(prefix="patchq-probe-")
-        self.scratch = Path(self._holder.name).resolve()
-        self.project = self.scratch / "project"
-        self.elsewhere = self.scratch / "elsewhere"
-        self._objects = objects
-        self._shown: dict[str, str | None] = {}
-        self._made: set[str] = set()
-        self.project.mkdir()
-
-    def show(self, project: _Project, reads: Collection[str]) -> None:
-        """Lay out ``project``, with the content of ``reads`` too."""
-        wanted = {
-            path: entry.oid if is_cmake(path) or path in reads else None
-            for path, entry in project.files.items()
-        }
-        for path in self._shown.keys() - wanted.keys():
-            self._remove(path)
-        for path, oid in wanted.items():
-            if path not in self._shown or self._shown[path] != oid:
-                self._write(path, oid)
-        self._shown = wanted
-
-    def _write(self, path: str, oid: str | None) -> None:
-        directory = path.rpartition("/")[0]
-        if directory not in self._made:
-            (self.project / directory).mkdir(parents=True, exist_ok=True)
-            self._made.add(directory)
-        (self.project / path).write_bytes(b"" if oid is None else self._objects.read(oid))
-
-    def _remove(self, path: str) -> None:
-        (self.project / path).unlink()
-        for parent in PurePosixPath(path).parents[:-1]:
-            if any((self.project / parent).iterdir()):
-                break
-            (self.project / parent).rmdir()
-            self._made.discard(str(parent))
-
-
-@dataclass(frozen=True)
 class _Job:
     """A question together with all that its answer depends on."""
 
     question: Question
-    project: _Project
+    project: ProjectFiles
     settings: BuildSettings
     program: CMake
 
@@ -264,7 +195,7 @@ class _Job:
 class _Run:
     """One evaluation, made again where it turns out to read a file that was only a name."""
 
-    def __init__(self, job: _Job, layout: _Layout):
+    def __init__(self, job: _Job, layout: Layout):
         self.job = job
         self.reads: frozenset[str] = frozenset()
         self.build: Build | None = None
@@ -315,7 +246,7 @@ class _Run:
             match = _HIDDEN.search(content)
             if match:
                 line = content.count(b"\n", 0, match.start()) + 1
-                text = "calls a command that only its own name could tell apart; not evaluated"
+                text = "reaches for a command behind its stand-in; not evaluated"
                 return Remark(text, Where(path, line))
         return None
 
@@ -381,7 +312,8 @@ _NOTES = (reading.CREATED, reading.ENTER, reading.LEAVE, reading.UNKNOWN_CONTENT
 @cache
 def _own_version() -> str:
     """The probe's own version: the content of what it is made of."""
-    files = [module.__file__ for module in (architectures, cmake, expressions, origins, reading)]
+    modules = (answers, architectures, cmake, expressions, layout, origins, reading)
+    files = [module.__file__ for module in modules]
     paths = [Path(__file__), cmake.STANDINS, *(Path(file) for file in files if file)]
     return sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
 
@@ -396,73 +328,3 @@ def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
 def _quoted(value: str) -> str:
     """``value`` for a quoted argument of CMake, its references to variables kept."""
     return value.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _placed(build: Build, question: Question) -> Build:
-    """``build`` with its places in the whole tree."""
-
-    def place(where: Where | None) -> Where | None:
-        if where is None or question.directory == ".":
-            return where
-        return Where(f"{question.directory}/{where.file}", where.line)
-
-    def flags(items: tuple[Flag, ...]) -> tuple[Flag, ...]:
-        return tuple(Flag(flag.text, place(flag.where)) for flag in items)
-
-    def remarks(items: tuple[Remark, ...]) -> tuple[Remark, ...]:
-        return tuple(Remark(item.text, place(item.where)) for item in items)
-
-    return replace(
-        build,
-        targets=tuple(
-            BuiltTarget(
-                target.name,
-                tuple(
-                    replace(group, flags=flags(group.flags), definitions=flags(group.definitions))
-                    for group in target.groups
-                ),
-                place(target.where),
-            )
-            for target in build.targets
-        ),
-        problems=remarks(build.problems),
-        notes=remarks(build.notes),
-    )
-
-
-def _read_build(kept: dict[str, Any]) -> Build:
-    return Build(
-        targets=tuple(
-            BuiltTarget(
-                target["name"],
-                tuple(_read_group(group) for group in target["groups"]),
-                _read_where(target["where"]),
-            )
-            for target in kept["targets"]
-        ),
-        defaults=tuple((name, value) for name, value in kept["defaults"]),
-        problems=_read_remarks(kept["problems"]),
-        notes=_read_remarks(kept["notes"]),
-    )
-
-
-def _read_group(kept: dict[str, Any]) -> SourceGroup:
-    return SourceGroup(
-        kept["language"],
-        tuple(kept["sources"]),
-        _read_flags(kept["flags"]),
-        _read_flags(kept["definitions"]),
-        tuple(kept["archs"]),
-    )
-
-
-def _read_flags(kept: list[dict[str, Any]]) -> tuple[Flag, ...]:
-    return tuple(Flag(flag["text"], _read_where(flag["where"])) for flag in kept)
-
-
-def _read_remarks(kept: list[dict[str, Any]]) -> tuple[Remark, ...]:
-    return tuple(Remark(item["text"], _read_where(item["where"])) for item in kept)
-
-
-def _read_where(kept: dict[str, Any] | None) -> Where | None:
-    return None if kept is None else Where(**kept)
