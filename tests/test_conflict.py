@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -678,6 +679,18 @@ def test_a_spoilt_resolution_is_named(
     done = patchq("rebase", "--onto", "v2", "--dry-run", cwd=workspace.root)
     assert done.returncode == 2
     assert "series/.resolutions/" in done.stderr
+
+
+def test_solved_again_to_the_same_bytes_is_remembered_too(
+    patchq: CommandLine, workspace: Workspace, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    finish(patchq, workspace, git)
+    first = series_bytes(workspace)
+    shutil.rmtree(workspace.series_dir / ".resolutions")
+    patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
+    finish(patchq, workspace, git)
+    assert series_bytes(workspace) == first
 
 
 def test_an_aborted_rebase_remembers_nothing(

@@ -60,7 +60,7 @@ export:
     SETUPTOOLS_SCM_PRETEND_VERSION_FOR_DEMO: "{version}"
     CMAKE_ARGS: "-DA=ON -DB={tag}"
   commands:
-    - pip wheel ./{project}  # {project_version}, ${HOME}
+    - "pip wheel ./{project} # {project_version}, ${HOME}"
 """
 
 
@@ -323,7 +323,7 @@ def test_the_build_is_printed_and_nothing_written(
             f"cd {NAME}",
             "export SETUPTOOLS_SCM_PRETEND_VERSION_FOR_DEMO=1",
             "export CMAKE_ARGS='-DA=ON -DB=v1'",
-            "pip wheel ./kernel  # 0.4.5+sm121.2, ${HOME}",
+            "pip wheel ./kernel # 0.4.5+sm121.2, ${HOME}",
         ],
     )
     assert [path for path in workspace.root.iterdir() if path.name != ".patchq"] == [

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from commandline import CommandLine
 
-from patchq.engine.verify.fatbin import Library, read_library, read_wheel
-from patchq.engine.verify.wheel import WheelReport, manifest_predictions, verify_wheel
+from patchq.engine.verify.fatbin import read_library, read_wheel
+from patchq.engine.verify.wheel import manifest_predictions, verify_wheel
 from patchq.errors import InputError
 from patchq.model.prediction import (
     PredictedLibrary,
@@ -21,6 +22,7 @@ from patchq.model.prediction import (
 )
 from patchq.model.settings import Target
 from patchq.model.verification import Build, BuiltTarget, Outcome, SourceGroup, TargetBuild
+from patchq.model.wheel import Library, WheelReport
 
 DATA = Path(__file__).parent / "data"
 PTX, CUBIN = 1, 2
@@ -246,6 +248,24 @@ def test_a_manifest_alone_predicts(tmp_path: Path) -> None:
             manifest_predictions(write_manifest(tmp_path / "bad.json", **facts))
     with pytest.raises(InputError, match="cannot read it"):
         manifest_predictions(tmp_path / "missing.json")
+
+
+def test_the_command_needs_a_manifest_and_nothing_else(patchq: CommandLine, tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, {"demo/k.so": library([(CUBIN, 121, A)])})
+    expected = prediction_facts([prediction(PredictedLibrary("k", {"sm_121a": 1}))])
+    file = write_manifest(tmp_path / "m.json", builds=expected)
+    empty = {"PATH": str(tmp_path / "empty")}
+    done = patchq("verify", "--wheel", wheel, "--manifest", file, cwd=tmp_path, env=empty)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "equal  demo/k.so (k)" in done.stdout
+    expected[0]["libraries"][0]["cubins"] = {"sm_90": 1}
+    write_manifest(file, builds=expected)
+    done = patchq("verify", "--wheel", wheel, "--manifest", file, cwd=tmp_path, env=empty)
+    assert done.returncode == 1
+    assert "built      1 sm_121a" in done.stdout
+    assert "predicted  1 sm_90" in done.stdout
+    done = patchq("verify", "--manifest", file, cwd=tmp_path)
+    assert (done.returncode, "goes with --wheel" in done.stderr) == (2, True)
 
 
 @pytest.mark.registry

@@ -45,17 +45,19 @@ class Checker:
     def __init__(self, upstream: Miniature):
         self.upstream = upstream
 
-    def __call__(self, *series: Mapping[str, str | None]) -> Found:
-        at, patches = "v1", {}
+    def __call__(self, *series: Mapping[str, str | None], on: str = "v1") -> Found:
+        at, patches = on, {}
         for number, edits in enumerate(series, 1):
             at = self.upstream.detached(at, f"Change {number}", edits)
             patches[f"{number}.patch"] = self.upstream.format(at)
         root = (
             self.upstream.path.parent / f"workspace{len(list(self.upstream.path.parent.iterdir()))}"
         )
-        workspace = make_workspace(self.upstream, patches, bases=("v1",), root=root)
+        workspace = make_workspace(
+            self.upstream, patches, bases=tuple(dict.fromkeys(("v1", on))), on=on, root=root
+        )
         project = open_project(workspace, self.upstream)
-        selection = select(workspace.load("v1"), project.settings, ())
+        selection = select(workspace.load(on), project.settings, ())
         section = imports.check(put_in_place(project, selection))
         failures = [f"{f.where}: {f.text} [{f.patch}]" for f in section.failures]
         return Found(section, failures, [str(note) for note in section.notes])
@@ -228,6 +230,28 @@ def test_what_upstream_misses_itself_is_not_ours(check: Checker) -> None:
     assert found.failures == []
     assert len(found.notes) == 1
     assert "so do files of the unpatched tree" in found.notes[0]
+
+
+def test_what_upstream_moved_is_no_build_product(check: Checker) -> None:
+    """Files that upstream left behind ask for the old place in vain; a patch may not."""
+    check.upstream.commit(
+        "Left behind",
+        {
+            "python/demo/old.py": "from demo.quant.fp8 import scale\n",
+            "python/demo/older.py": "from demo.util import quantise\n",
+        },
+    )
+    check.upstream.tag("v1")
+    found = check({NEW: "from demo.quant.fp8 import scale\nfrom demo.util import quantise\n"})
+    assert [str(failure.where) for failure in found.section.failures] == [f"{NEW}:1", f"{NEW}:2"]
+
+
+def test_what_another_base_has_is_no_build_product(check: Checker) -> None:
+    check.upstream.commit("Drop", {"python/demo/lone.py": "from demo.kernels.fp8 import scale\n"})
+    check.upstream.commit("Drop", {"python/demo/kernels/fp8.py": None})
+    check.upstream.tag("v2")
+    found = check({NEW: "from demo.kernels.fp8 import scale\n"}, on="v2")
+    assert [str(failure.where) for failure in found.section.failures] == [f"{NEW}:1"]
 
 
 def test_a_series_without_python_has_nothing_to_check(check: Checker) -> None:

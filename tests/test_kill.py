@@ -101,6 +101,7 @@ def solve(workspace: Workspace) -> None:
 
 def to_the_end(patchq: ForkServer, workspace: Workspace) -> None:
     """Start where need be, solve, continue, until it is written."""
+    patchq("status", cwd=workspace.root)  # settles what was cut off, as every command does
     if not is_under_way(workspace) and not workspace.series_path("v2").exists():
         patchq("rebase", "--onto", "v2", cwd=workspace.root)
     for _ in range(6):

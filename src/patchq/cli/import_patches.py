@@ -71,7 +71,9 @@ def import_patches(
       patchq import *.diff --tag v0.5.17 --guard nemotron
       git diff | patchq import - --name fix --tag v0.5.17
     """
+    from patchq.engine.foreign import Foreigners
     from patchq.engine.importing import Importer, Terms, now, open_series
+    from patchq.engine.sources import main_tip
     from patchq.engine.transaction import Transaction
     from patchq.git.identity import user_identity
 

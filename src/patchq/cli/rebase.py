@@ -121,7 +121,7 @@ def _start(
         if not replace:
             refuse_existing(workspace, onto)
         if rebased.stop and not keep_going:
-            begin(run.project, rebased, replacing=replace)
+            begin(run.project, rebased)
         else:
             write(run.project, rebased, f"rebase --onto {onto}", ())
     return _show(run, rebased, json, stopped=not keep_going)

@@ -68,7 +68,11 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
 
 
 def _names(outcome: Outcome) -> str:
-    return f"{outcome.name} (was {outcome.old})" if outcome.old else outcome.name
+    from patchq.engine.editing import What
+
+    if outcome.old is None:
+        return outcome.name
+    return f"{outcome.name} ({'out of' if What.NEW in outcome.what else 'was'} {outcome.old})"
 
 
 def _print_json(refreshed: Refreshed, dry_run: bool) -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.session import session
+from patchq.cli.session import Session, session
+from patchq.errors import InputError
+from patchq.model.verification import Outcome
+
+if TYPE_CHECKING:
+    from patchq.engine.selection import Selection
+    from patchq.model.prediction import Prediction
 
 
 def verify(
@@ -18,6 +26,24 @@ def verify(
     guards: Annotated[
         list[str] | None,
         typer.Option("--with", metavar="GUARD", help="Select this guard too; may be repeated."),
+    ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option("--variant", metavar="NAME", help="A variant of the recipe; may be repeated."),
+    ] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option("--wheel", metavar="FILE", help="Compare a built wheel with the prediction."),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            "--manifest", metavar="FILE", help="With --wheel: an export's manifest, no workspace."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="NAME", help="With --wheel: the target it is built for."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
@@ -32,12 +58,17 @@ def verify(
       patchq verify
       patchq verify v0.5.17 --with nemotron
       patchq verify v0.5.17 --json
+      patchq verify v0.5.17 --wheel dist/kernel.whl
+      patchq verify --wheel dist/kernel.whl --manifest patchq-manifest.json
     """
-    from patchq.engine.selection import select
+    if manifest is not None and wheel is None:
+        raise InputError("--manifest goes with --wheel", hint="Name the wheel with --wheel FILE.")
+    if wheel is not None:
+        return _verify_wheel(context, tag, guards or (), variants or (), wheel, manifest, target)
     from patchq.engine.verify.verify import verify_series
 
     run = session(context)
-    selection = select(run.workspace.load(tag or run.newest_series), run.settings, guards or ())
+    selection = _selection(run, tag, guards or (), variants or ())
     with run.progress(f"verifying {selection.directory.tag}") as progress:
         verification = verify_series(run.project, selection, progress)
     if as_json:
@@ -51,6 +82,56 @@ def verify(
 
         render_verification(verification, Console(file=sys.stdout, highlight=False))
     return 0 if verification.passed else 1
+
+
+def _selection(
+    run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
+) -> Selection:
+    from patchq.engine.selection import select
+    from patchq.engine.variants import turn_on
+
+    selection = select(run.workspace.load(tag or run.newest_series), run.settings, guards)
+    return turn_on(run.project, selection, variants)[0] if variants else selection
+
+
+def _verify_wheel(
+    context: typer.Context,
+    tag: str | None,
+    guards: Sequence[str],
+    variants: Sequence[str],
+    wheel: Path,
+    manifest: Path | None,
+    target: str | None,
+) -> int:
+    from rich.console import Console
+
+    from patchq.engine.verify.wheel import manifest_predictions, verify_wheel
+    from patchq.report.wheel import render_wheel
+
+    if manifest is not None:
+        predictions = manifest_predictions(manifest)
+    else:
+        predictions = _predictions(session(context), tag, guards, variants)
+    report = verify_wheel(wheel, predictions, target)
+    render_wheel(report, Console(file=sys.stdout, highlight=False))
+    return 0 if report.section.outcome is Outcome.PASSED else 1
+
+
+def _predictions(
+    run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
+) -> tuple[Prediction, ...]:
+    from patchq.engine.verify.predicting import predicted_builds
+    from patchq.engine.verify.subject import put_in_place
+    from patchq.model.prediction import predict
+
+    subject = put_in_place(run.project, _selection(run, tag, guards, variants))
+    predictions = predict(predicted_builds(subject))
+    if not predictions:
+        raise InputError(
+            f"no build of {subject.base.name} can be predicted",
+            hint="Name the project in the series' recipe.yaml, and targets in patchq.yaml.",
+        )
+    return predictions
 
 
 def register(app: typer.Typer) -> None:

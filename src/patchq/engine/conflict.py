@@ -65,14 +65,13 @@ class Taken:
     resolutions: tuple[str, ...]
 
 
-def begin(project: Project, rebased: Rebased, *, replacing: bool) -> None:
+def begin(project: Project, rebased: Rebased) -> None:
     """Stop ``rebased`` at its first patch that needs a person."""
     source, onto = rebased.source.tag, rebased.onto.name
     lender = project.store.lender
     operation = Operation(
         source=source,
         onto=onto,
-        replace=replacing,
         lender=str(lender.directory) if lender else None,
         commits=(project.lock.base(source).commit, rebased.onto.commit),
         inputs=hash_inputs(project.workspace, source),
@@ -190,10 +189,7 @@ def resume(project: Project) -> Operation:
                 where=Where(f"series/{name}"),
                 hint=f"Take that back, or: {_ABORT}",
             )
-    if changed:
-        operation = replace(operation, inputs=inputs)
-        save(project.workspace, operation)
-    return operation
+    return replace(operation, inputs=inputs)
 
 
 def where_it_stands(project: Project, operation: Operation) -> tuple[Rebased, Unsolved | None]:
@@ -252,9 +248,8 @@ def _stop(project: Project, operation: Operation, stop: Stop | None) -> None:
 
 def _finish(project: Project, operation: Operation, rebased: Rebased) -> None:
     workspace = project.workspace
-    there = hash_target(workspace, operation.onto)
-    if there != hash_files(new_directory(rebased)):  # else it was cut off after the writing
-        if there != operation.target:
+    if not _is_written(workspace, operation, rebased):
+        if hash_target(workspace, operation.onto) != operation.target:
             raise InputError(
                 "changed since the rebase began",
                 where=Where(f"series/{operation.onto}"),
@@ -263,6 +258,15 @@ def _finish(project: Project, operation: Operation, rebased: Rebased) -> None:
         write(project, rebased, operation.label, operation.decisions)
     forget(workspace)
     worktree_of(workspace, project.store).remove()
+
+
+def _is_written(workspace: Workspace, operation: Operation, rebased: Rebased) -> bool:
+    """Whether a command that was cut off later has written all of it."""
+    kept = (item for each in operation.decisions for item in each.resolutions.items())
+    files = ((workspace.series_dir / name, raw) for name, raw in kept)
+    return hash_target(workspace, operation.onto) == hash_files(new_directory(rebased)) and all(
+        file.is_file() and file.read_bytes() == raw for file, raw in files
+    )
 
 
 def _decided(operation: Operation, decision: Decision) -> Operation:

@@ -417,7 +417,7 @@ class _Refresh:
         named: list[_Named] = []
         for commit in self._chain:
             source = self._source(commit, missing)
-            name = self._name(commit, source, taken)
+            name = self._name(commit, source, missing, taken)
             if not commit.before and not commit.after:
                 raise FindingsError(
                     f"the commit of {name} changes nothing",
@@ -439,20 +439,24 @@ class _Refresh:
             found = [name for name in missing if matches(commit, name)]
             if len(found) == 1:
                 return found[0]
-        if told is None:
-            return next((name for name in missing if self._is_part(commit, name)), None)
-        return None
+        if told is not None:
+            return None
+        candidates = (*missing, *(n for n in self._edit.open_names if n not in missing))
+        return next((name for name in candidates if self._is_part(commit, name)), None)
 
-    def _name(self, commit: _Commit, source: str | None, taken: set[str]) -> str:
+    def _name(
+        self, commit: _Commit, source: str | None, missing: Sequence[str], taken: set[str]
+    ) -> str:
         told = next(iter(commit.names), None)
+        keeps = source == told or (told is None and source in missing)
+        if source is not None and keeps and source not in taken:
+            return source
         if told is not None and told not in self._old.series.names:
             wanted = patch_name(told) if "/" not in told else told
-        elif source is not None and source not in taken:
-            return source
         elif source is not None and commit.subject == self._commit(source).subject:
             wanted = source
         else:
-            wanted = patch_name(slug(commit.subject) or "patch")
+            wanted = f"{slug(commit.subject) or 'patch'}.patch"
         stem = wanted.removesuffix(".patch")
         candidates = (wanted, *(f"{stem}-{number}.patch" for number in range(2, 1000)))
         used = taken | set(self._old.series.names)
@@ -568,8 +572,8 @@ class _Refresh:
             if error.name in self._edit.commits:
                 commit = self._edit.commits[error.name][:12]
                 error.hint = (
-                    f"Nothing was written. In .patchq/{WORKTREE}, `git cherry-pick {commit}` brings "
-                    "it in; solve the conflict there, then refresh."
+                    f"Nothing was written. In .patchq/{WORKTREE}, `git cherry-pick {commit}` "
+                    "brings it in; solve the conflict there, then refresh."
                 )
             raise
         if self._restacker.tree(chosen, new.patches) != self._head_tree:

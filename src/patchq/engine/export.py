@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,11 @@ from patchq import __version__
 from patchq.engine.contents import leads_outside, set_hashes, survey
 from patchq.engine.forms import PACKED_ENDINGS, Form, Placed, make
 from patchq.engine.project import Project
-from patchq.engine.selection import Selection, require_order, select
+from patchq.engine.selection import Selection, require_order
+from patchq.engine.variants import turn_on
 from patchq.engine.verify import pins
 from patchq.engine.verify.predicting import predicted_builds
-from patchq.engine.verify.subject import Subject, put_in_place, recipe_of
+from patchq.engine.verify.subject import Subject, put_in_place
 from patchq.engine.verify.wheel import MANIFEST_SCHEMA
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.search import lines_with_words
@@ -137,10 +138,7 @@ def prepare_export(
     :class:`InputError` where a patch does not apply or lacks what it requires, and where a variant
     or the subdirectory is not there.
     """
-    choice = recipe_of(project, selection).choose(variants)
-    if choice.guards:
-        chosen = select(selection.directory, project.settings, choice.guards)
-        selection = replace(selection, guards=selection.guards | chosen.guards)
+    selection, choice = turn_on(project, selection, variants)
     _refuse_held(selection)
     _refuse_uncovered(selection, project.lock.base(selection.directory.tag))
     require_order(selection)

@@ -68,7 +68,6 @@ class Operation:
 
     source: str
     onto: str
-    replace: bool
     lender: str | None
     commits: tuple[str, str]
     inputs: Mapping[str, str]
@@ -195,7 +194,6 @@ def _written(operation: Operation) -> dict[str, Any]:
         "command": "rebase",
         "source": operation.source,
         "onto": operation.onto,
-        "replace": operation.replace,
         "lender": operation.lender,
         "commits": list(operation.commits),
         "inputs": dict(operation.inputs),
@@ -224,7 +222,6 @@ def _read(fields: Mapping[str, Any]) -> Operation:
     return Operation(
         source=_text(fields["source"]),
         onto=_text(fields["onto"]),
-        replace=bool(fields["replace"]),
         lender=_text_or_none(fields["lender"]),
         commits=(_text(old), _text(new)),
         inputs={_text(name): _text(value) for name, value in fields["inputs"].items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from patchq.engine.collision import Collision, collide
 from patchq.engine.hop import Hop
@@ -55,7 +56,13 @@ class Rebased:
     onto: Base
     report: Report
     judgements: Mapping[str, Judgement]
-    stop: Stop | None = None
+    find_stop: Callable[[], Stop | None]
+    """Looks for the first patch that needs a person; see :attr:`stop`."""
+
+    @cached_property
+    def stop(self) -> Stop | None:
+        """The first patch that needs a person, with all that there is to solve."""
+        return self.find_stop()
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -123,7 +130,7 @@ def rebase_series(
         guards=tuple(sorted(hop.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
-    return Rebased(source, hop.new, report, judgements, run.stop(judgements))
+    return Rebased(source, hop.new, report, judgements, lambda: run.stop(judgements))
 
 
 class Solver:
@@ -136,6 +143,11 @@ class Solver:
     def decision(self, name: str, choice: Choice) -> Decision | None:
         """What a person chose for the patch ``name``."""
         return self._decisions.get((name, choice))
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether any collision was solved before."""
+        return self._resolutions is not None and self._resolutions.exist
 
     def remembered(self, collision: Collision) -> Solved | None:
         """How this very collision was solved before."""
@@ -205,6 +217,8 @@ class _Run:
         self, judgement: Judgement, entry: SeriesEntry, judgements: Mapping[str, Judgement]
     ) -> Judgement:
         """The judgement with a conflict that was solved before solved again."""
+        if not self._solver.has_memory:
+            return judgement
         collision = self._collision(judgement, entry, judgements)
         solved = self._solver.remembered(collision) if collision else None
         if not collision or not solved:

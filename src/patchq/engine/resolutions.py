@@ -75,6 +75,11 @@ class Resolutions:
         self._root = workspace.root
         self._objects = objects
 
+    @property
+    def exist(self) -> bool:
+        """Whether the workspace has any."""
+        return self._directory.is_dir()
+
     def solve(self, collision: Collision) -> Solved | None:
         """The outcome of ``collision`` where every conflict in it was solved before.
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 from patchq.errors import InputError, Where
+from patchq.model.wheel import Library
 
 _SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
@@ -28,18 +28,6 @@ _ENTRY = struct.Struct("<HHIQ12xI8xQ")  # kind, version, header's size, size; ar
 _ALIGNMENT = 8
 _PTX, _CUBIN = 1, 2
 _SUFFIXES = {0x100000: "a", 0x200000: "f"}
-
-
-@dataclass(frozen=True)
-class Library:
-    """A shared library: how many cubins, and how many PTX texts, it holds of each architecture.
-
-    Architectures are in the order of their numbers: ``sm_90a`` for cubins, ``compute_90`` for PTX.
-    """
-
-    path: str
-    cubins: Mapping[str, int] = field(default_factory=dict)
-    ptx: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_wheel(file: Path) -> tuple[Library, ...]:

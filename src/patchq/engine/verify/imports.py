@@ -83,6 +83,11 @@ class _Missing:
         )
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The names that are asked for."""
+        return (self.name,) if self.name else self.asked
+
+    @property
     def last_word(self) -> str:
         """What whoever asks for it has to spell out."""
         return self.name or self.module.rpartition(".")[2]
@@ -341,6 +346,11 @@ def check(subject: Subject) -> Section:
         changed,
         subject.selection.patches,
         subject.coverage,
+        tuple(
+            _Tree(store, base.tree, packages, known)
+            for base in project.lock.bases
+            if base.tree != before and store.objects.has(base.tree)
+        ),
     ).section()
 
 
@@ -354,6 +364,7 @@ class _Check:
     changed: tuple[str, ...]
     patches: Sequence[Patch]
     coverage: Coverage
+    others: tuple[_Tree, ...] = ()
 
     def section(self) -> Section:
         """What was found."""
@@ -440,8 +451,8 @@ class _Check:
             return "the other side of the try has it"
         if not any(map(self.coverage.covers_path, missing.files)):
             return "the base does not cover it"
-        if self._upstream_misses(missing):
-            return "so do files of the unpatched tree: a build makes it, or it is broken there"
+        if self._upstream_misses(missing) and not self._was_moved(missing):
+            return "so do files of the unpatched tree, and no base has it: a build makes it"
         return None
 
     def _upstream_misses(self, missing: _Missing) -> bool:
@@ -451,6 +462,17 @@ class _Check:
             for path in dict.fromkeys(path for path, _ in rows)
             for other in self.before.missing(path)
         )
+
+    def _was_moved(self, missing: _Missing) -> bool:
+        """Whether it is somewhere else now, or another base has it: upstream left askers behind."""
+        for tree in self.others:
+            for module in filter(None, map(tree.module, missing.places)):
+                if missing.name is None or tree.has(module, missing.name):
+                    return True
+        homes = [place for word in missing.words for place in self._definitions(word)]
+        if missing.name is None:
+            homes = [place for place in homes if basename(place) == missing.last_word]
+        return bool(homes)
 
     def _unchecked(self, path: str) -> Iterator[Remark]:
         """What ``path`` takes from modules that make names as they run."""
@@ -481,7 +503,7 @@ class _Check:
 
     def _homes(self, missing: _Missing) -> str:
         """Where what is missing lives now, in words."""
-        words = (missing.name,) if missing.name else missing.asked
+        words = missing.words
         last = missing.module.rpartition(".")[2]
         homes: dict[str, set[str]] = {}
         for word in words:

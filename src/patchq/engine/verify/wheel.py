@@ -5,65 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine.verify.fatbin import Library, read_wheel
+from patchq.engine.verify.fatbin import read_wheel
 from patchq.errors import InputError, Where
 from patchq.model.prediction import PredictedLibrary, Prediction, read_predictions
-from patchq.model.verification import Failure, Section
+from patchq.model.wheel import Library, Row, WheelReport
 
-NAME = "wheel"
 MANIFEST_SCHEMA = "patchq.manifest/1"
 
 _PLATFORM = re.compile(r"-(?:[^-.]+\.)*[^-]*?_(x86_64|aarch64|ppc64le|s390x|armv7l)\.whl$")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A library of the wheel beside the target that makes it; None: there is none."""
-
-    library: Library | None
-    predicted: PredictedLibrary | None
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        if self.library is not None:
-            return self.library.path
-        return self.predicted.target if self.predicted else ""
-
-    @property
-    def equal(self) -> bool:
-        """Whether the wheel has just what was predicted."""
-        return (
-            self.library is not None
-            and self.predicted is not None
-            and dict(self.library.cubins) == dict(self.predicted.cubins)
-            and dict(self.library.ptx) == dict(self.predicted.ptx)
-        )
-
-
-@dataclass(frozen=True)
-class WheelReport:
-    """All rows of one comparison, and the section that says what is not as predicted."""
-
-    file: str
-    machine: str
-    rows: tuple[Row, ...]
-
-    @property
-    def section(self) -> Section:
-        """The comparison as a section of a verification."""
-        failures = [
-            Failure(_difference(row), Where(self.file), target=self.machine)
-            for row in self.rows
-            if not row.equal
-        ]
-        count = len(self.rows)
-        libraries = "library" if count == 1 else "libraries"
-        state = "equal in every row" if not failures else f"{len(failures)} not as predicted"
-        return Section(NAME, f"{count} {libraries} of {self.file}: {state}", tuple(failures))
 
 
 def manifest_predictions(manifest: Path) -> tuple[Prediction, ...]:
@@ -157,19 +108,3 @@ def _target(library: Library, waiting: Mapping[str, PredictedLibrary]) -> str | 
 def _stem(path: str) -> str:
     """``common_ops`` of ``sm100/common_ops.abi3.so``."""
     return path.rpartition("/")[2].partition(".")[0].removeprefix("lib")
-
-
-def _difference(row: Row) -> str:
-    if row.predicted is None:
-        return f"{row.name} was not predicted; it holds {_counts(row.library)}"
-    if row.library is None:
-        return f"{row.name} is missing; predicted were {_counts(row.predicted)}"
-    return f"{row.name} holds {_counts(row.library)}, predicted were {_counts(row.predicted)}"
-
-
-def _counts(counted: Library | PredictedLibrary | None) -> str:
-    """``51 sm_90, 51 sm_100a``."""
-    if counted is None:
-        return "nothing"
-    every = {**counted.cubins, **counted.ptx}
-    return ", ".join(f"{count} {arch}" for arch, count in every.items()) or "nothing"

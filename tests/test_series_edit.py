@@ -1,0 +1,317 @@
+"""``patchq drop``, ``rename``, ``move``, ``fold``, ``split``, ``guard`` and ``header``."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import CommandLine
+from miniature import MakeMiniature, Miniature
+from seriesbench import A, B, Bench, begin, changed, three
+from workspaces import make_workspace
+
+from patchq.model.patch import Patch
+from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.verdict import Verdict
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    return begin(miniature())
+
+
+@pytest.fixture
+def bench(upstream: Miniature, patchq: CommandLine) -> Bench:
+    return Bench(upstream, make_workspace(upstream, three(upstream)), patchq)
+
+
+def stacked(upstream: Miniature) -> dict[str, bytes]:
+    """Two patches of which the second edits a line of the first, and one that requires it."""
+    first = upstream.detached("v1", "First", {"a.txt": changed(A, 5), "b.txt": changed(B, 5)})
+    second = upstream.detached(first, "Second", {"a.txt": changed(A, 5, to="again")})
+    requires = {"X-Requires": "first.patch, second.patch"}
+    return {
+        "first.patch": upstream.format(first),
+        "second.patch": upstream.format(second),
+        "third.patch": upstream.patch("v1", {"new.txt": "new\n"}, "Third", trailers=requires),
+    }
+
+
+@pytest.fixture
+def stack(upstream: Miniature, patchq: CommandLine) -> Bench:
+    return Bench(upstream, make_workspace(upstream, stacked(upstream)), patchq)
+
+
+def differing(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+# -- drop ------------------------------------------------------------------------------------------
+
+
+def test_a_dropped_patch_is_kept_with_the_reason(bench: Bench) -> None:
+    before = bench.files()
+    assert "give a reason" in bench.run("drop", "two.patch", code=2)
+    assert bench.files() == before
+    bench.run("drop", "two.patch", "--reason", "built elsewhere")
+    after = bench.files()
+    assert differing(before, after) == {"two.patch", "series", "retired.yaml"}
+    (record,) = bench.workspace.load("v1").retired
+    assert (record.standing, record.reason) == (Standing.DROPPED, "built elsewhere")
+    assert (record.content, record.base) == (before["two.patch"], "v1")
+    bench.run("undo")
+    assert bench.files() == before
+    bench.run("drop", "two.patch", "one.patch", "--forget")
+    assert bench.files().keys() == {"three.patch", "series"}
+
+
+def test_a_patch_that_others_stand_on_is_not_dropped(stack: Bench) -> None:
+    before = stack.files()
+    said = stack.run("drop", "first.patch", "--forget", code=1)
+    assert "second.patch does not merge" in said
+    said = stack.run("drop", "second.patch", "--forget", code=1)
+    assert "third.patch requires second.patch, which leaves the series" in said
+    assert stack.files() == before
+    stack.run("drop", "third.patch", "second.patch", "--forget")
+
+
+def test_a_held_patch_can_be_let_go(bench: Bench) -> None:
+    held = Retired(
+        "held.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+    )
+    (bench.workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
+    bench.run("drop", "held.patch", "--reason", "not worth it")
+    (record,) = bench.workspace.load("v1").retired
+    assert (record.standing, record.reason) == (Standing.DROPPED, "not worth it")
+    assert bench.series() == ["one.patch", "two.patch", "three.patch"]
+
+
+# -- rename ----------------------------------------------------------------------------------------
+
+
+def test_a_renamed_patch_keeps_its_bytes_and_is_followed(stack: Bench) -> None:
+    before = stack.files()
+    done = stack.json("rename", "second.patch", "better name")
+    assert done["removed"] == ["second.patch"]
+    after = stack.files()
+    assert after["better-name.patch"] == before["second.patch"]
+    wanted = before["third.patch"].replace(b"t.patch, second.patch", b"t.patch, better-name.patch")
+    assert after["third.patch"] == wanted
+    assert after["first.patch"] == before["first.patch"]
+    assert "already" in stack.run("rename", "first.patch", "third", code=2)
+    said = stack.run("rename", "frist.patch", "x", code=2)
+    assert "Did you mean first.patch" in said
+
+
+# -- move ------------------------------------------------------------------------------------------
+
+
+def test_moving_keeps_the_tree_and_every_patch_that_still_applies(bench: Bench) -> None:
+    path = bench.workspace.series_path("v1") / "series"
+    path.write_text("# head\none.patch # first\n# part\ntwo.patch\nthree.patch\n")
+    before = bench.files()
+    bench.run("move", "one.patch", "--last")
+    after = bench.files()
+    assert after["series"] == b"# head\n# part\ntwo.patch\nthree.patch\none.patch # first\n"
+    assert differing(before, after) == {"series"}
+    bench.run("move", "three.patch", "one.patch", "--before", "two.patch")
+    assert bench.series() == ["three.patch", "one.patch", "two.patch"]
+    bench.run("move", "two.patch", "--after", "three.patch")
+    assert bench.series() == ["three.patch", "two.patch", "one.patch"]
+    assert "give one of" in bench.run("move", "two.patch", "--first", "--last", code=2)
+
+
+def test_a_patch_is_not_moved_below_what_it_needs(stack: Bench) -> None:
+    before = stack.files()
+    assert "second.patch does not merge" in stack.run("move", "second.patch", "--first", code=1)
+    said = stack.run("move", "third.patch", "--first", code=1)
+    assert "third.patch requires first.patch, which would stand behind it" in said
+    assert stack.files() == before
+
+
+def test_a_dry_run_of_a_move_writes_nothing(bench: Bench) -> None:
+    before = bench.files()
+    assert "would write series" in bench.run("move", "one.patch", "--last", "--dry-run")
+    assert bench.files() == before
+
+
+# -- fold ------------------------------------------------------------------------------------------
+
+
+def test_folding_keeps_the_tree_and_the_fields(upstream: Miniature, patchq: CommandLine) -> None:
+    first = upstream.detached(
+        "v1",
+        "First\n\nX-Kind: fix\nX-Retire-When: always",
+        {"a.txt": changed(A, 5)},
+    )
+    second = upstream.detached(
+        first,
+        "Second\n\nX-Kind: strip\nX-Watch: GB10\nX-Upstream-PR: 12\nX-Requires: between.patch",
+        {"a.txt": changed(A, 5, to="again")},
+    )
+    patches = {
+        "between.patch": upstream.patch("v1", {"b.txt": changed(B, 5)}, "Between"),
+        "first.patch": upstream.format(first),
+        "other.patch": upstream.patch("v1", {"b.txt": changed(B, 20)}, "Other"),
+        "second.patch": upstream.format(second),
+        "last.patch": upstream.patch("v1", {"n": "n\n"}, trailers={"X-Requires": "second.patch"}),
+    }
+    bench = Bench(upstream, make_workspace(upstream, patches), patchq)
+    before, tree = bench.files(), bench.tree()
+    said = bench.run("fold", "first.patch", "second.patch")
+    assert "left out of second.patch: X-Upstream-PR: 12" in said
+    assert "left out of second.patch: X-Kind: strip" in said
+    assert "now ends the life of all of first.patch: X-Retire-When: always" in said
+    after = bench.files()
+    assert bench.series() == ["between.patch", "first.patch", "other.patch", "last.patch"]
+    assert differing(before, after) == {"first.patch", "second.patch", "last.patch", "series"}
+    header = bench.workspace.load("v1").patches["first.patch"].header
+    assert (header.subject, header.kind) == ("First", "fix")
+    assert (header.watch, header.requires) == (("GB10",), ("between.patch",))
+    assert bench.workspace.load("v1").patches["last.patch"].header.requires == ("first.patch",)
+    assert bench.tree() == tree
+
+
+def test_only_patches_of_the_same_guards_are_folded(bench: Bench) -> None:
+    bench.run("guard", "three.patch", "--when", "late")
+    assert "different guards" in bench.run("fold", "two.patch", "three.patch", code=2)
+
+
+# -- split -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def big(upstream: Miniature, patchq: CommandLine) -> Bench:
+    edits = {"a.txt": changed(A, 3, 12, 25), "b.txt": changed(B, 5), "dir/new.txt": "new\n"}
+    patch = upstream.patch("v1", edits, "Do it all", "At length.", {"X-Kind": "fix"})
+    return Bench(upstream, make_workspace(upstream, {"big.patch": patch}), patchq)
+
+
+def test_files_are_split_off_byte_for_byte(big: Bench) -> None:
+    before, tree = big.files(), big.tree()
+    big.run("split", "big.patch", "--take", "dir", "--take", "b.*", "--into", "rest")
+    after = big.files()
+    sections = before["big.patch"].split(b"diff --git ")
+    assert after["big.patch"] == b"diff --git ".join(sections[:2])
+    assert after["rest.patch"] == b"diff --git ".join([sections[0], *sections[2:]])
+    assert big.series() == ["big.patch", "rest.patch"]
+    assert big.tree() == tree
+
+
+def test_hunks_are_split_off(big: Bench) -> None:
+    tree = big.tree()
+    big.run("split", "big.patch", "--take", "a.txt:2-3", "--into", "hunks", "-m", "Two [a] hunks")
+    directory = big.workspace.load("v1")
+    kept, taken = directory.patches["big.patch"], directory.patches["hunks.patch"]
+    assert [len(change.hunks) for change in kept.files] == [1, 1, 1]
+    (only,) = taken.files
+    assert [hunk.added for hunk in only.hunks] == [(b"a changed 12\n",), (b"a changed 25\n",)]
+    assert (taken.header.subject, taken.header.kind) == ("Two [a] hunks", "fix")
+    assert taken.header.body == "At length."
+    assert big.tree() == tree
+
+
+def test_what_cannot_be_split_is_refused(big: Bench) -> None:
+    before = big.files()
+    for take, words in (
+        (["c.txt"], "there is no c.txt in it"),
+        (["a.txt:7"], "there is no hunk 7 of a.txt"),
+        (["*"], "that is all of big.patch"),
+        (["a.txt:x,1"], "there is no a.txt:x,1"),
+    ):
+        options = [word for part in take for word in ("--take", part)]
+        assert words in big.run("split", "big.patch", *options, "--into", "x", code=2)
+    assert big.files() == before
+
+
+# -- guard -----------------------------------------------------------------------------------------
+
+
+def test_guards_are_shown_and_set_on_the_patchs_own_line(bench: Bench) -> None:
+    path = bench.workspace.series_path("v1") / "series"
+    path.write_text("one.patch\ntwo.patch #+old # keep me\nthree.patch")
+    before = bench.files()
+    assert bench.run("guard", "two.patch").strip() == "two.patch: +old"
+    bench.run("guard", "two.patch", "--when", "fast", "--unless", "slim")
+    bench.run("guard", "three.patch", "--unless", "slim")
+    after = bench.files()
+    assert after["series"] == (
+        b"one.patch\ntwo.patch #+fast #-slim # keep me\nthree.patch #-slim\n"
+    )
+    assert differing(before, after) == {"series"}
+    bench.run("guard", "two.patch", "--none")
+    assert bench.files()["series"].splitlines()[1] == b"two.patch # keep me"
+
+
+def test_a_guard_that_takes_a_patch_from_under_others_is_refused(stack: Bench) -> None:
+    before = stack.files()
+    assert "second.patch does not merge" in stack.run("guard", "first.patch", "--when", "x", code=1)
+    assert stack.files() == before
+
+
+# -- header ----------------------------------------------------------------------------------------
+
+
+def test_a_field_is_changed_on_its_own_line(bench: Bench) -> None:
+    before = bench.files()
+    bench.run(
+        *("header", "one.patch", "--set", "X-Kind: strip", "--add", "X-Watch: sm_121"),
+        *("--set", "Last-Update=2026-11-29"),
+    )
+    after = bench.files()
+    assert after["one.patch"] == before["one.patch"].replace(
+        b"X-Kind: fix\nX-Watch: GB10\n",
+        b"X-Kind: strip\nX-Watch: GB10\nLast-Update: 2026-11-29\nX-Watch: sm_121\n",
+    )
+    bench.run("header", "one.patch", "--remove", "X-Watch: GB10", "--remove", "last-update")
+    assert b"X-Kind: strip\nX-Watch: sm_121\n" in bench.files()["one.patch"]
+    assert "there is no Bug" in bench.run("header", "one.patch", "--remove", "Bug", code=2)
+
+
+def test_a_field_is_added_to_a_message_that_has_none(bench: Bench) -> None:
+    bench.run("header", "two.patch", "--set", "X-Upstream-PR: 12 | 34")
+    header = bench.workspace.load("v1").patches["two.patch"].header
+    assert (header.subject, header.upstream_prs) == ("Change b early", (12, 34))
+    assert b"\n\nX-Upstream-PR: 12 | 34\n---\n" in bench.files()["two.patch"]
+    bench.tree()
+
+
+def test_quilt_and_bare_headers_keep_their_form(upstream: Miniature, patchq: CommandLine) -> None:
+    diff = upstream.bare_diff("v1", {"a.txt": changed(A, 5)})
+    other = upstream.bare_diff("v1", {"b.txt": changed(B, 5)})
+    dep3 = b"Description: short\n long\n .\n more\nForwarded: no\nBug: https://x.example/1\n\n"
+    patches = {"dep3.patch": dep3 + diff, "bare.patch": other}
+    bench = Bench(upstream, make_workspace(upstream, patches), patchq)
+    bench.run("header", "dep3.patch", "--set", "forwarded: not-needed", "--add", "X-Kind: fix")
+    wanted = dep3.replace(b"Forwarded: no\n", b"Forwarded: not-needed\n")
+    wanted = wanted.replace(b"/1\n", b"/1\nX-Kind: fix\n")
+    assert bench.files()["dep3.patch"] == wanted + diff
+    bench.run("header", "bare.patch", "--set", "Forwarded: no")
+    assert bench.files()["bare.patch"] == b"Forwarded: no\n\n" + other
+
+
+def test_values_that_break_a_rule_are_refused(bench: Bench) -> None:
+    before = bench.files()
+    for value in ("X-Retire-When: sometimes", "X-Upstream-PR: soon", "no field", "X-Expect: lacks"):
+        bench.run("header", "one.patch", "--set", value, code=2)
+    assert bench.files() == before
+
+
+def test_the_message_is_edited_in_the_users_editor(bench: Bench) -> None:
+    before = bench.files()
+    bench.run("header", "one.patch", "--edit", env={"EDITOR": "true"})
+    assert bench.files() == before
+    bench.run("header", "one.patch", "-e", env={"GIT_EDITOR": "sed -i s/wrong/right/"})
+    assert bench.files()["one.patch"] == before["one.patch"].replace(b"wrong", b"right")
+    bench.run("header", "one.patch", "--subject", "Grüße [a]")
+    patch = bench.workspace.load("v1").patches["one.patch"]
+    assert (patch.header.subject, patch.header.kind) == ("Grüße [a]", "fix")
+    assert patch.header.date == Patch("", before["one.patch"]).header.date
+    spoilt = {"EDITOR": "sed -i s/^X-Kind:.*/X-Upstream-PR:soon/"}
+    assert "not a PR number" in bench.run("header", "one.patch", "-e", env=spoilt, code=2)
+    failing = {"EDITOR": "false"}
+    assert "editor ended" in bench.run("header", "one.patch", "-e", env=failing, code=2)
+
+
+def test_a_header_is_shown(bench: Bench) -> None:
+    assert "Subject: [PATCH] Change [a] line" in bench.run("header", "one.patch")
+    fields = bench.json("header", "one.patch")["fields"]
+    assert fields == [{"key": "X-Kind", "value": "fix"}, {"key": "X-Watch", "value": "GB10"}]
