@@ -326,6 +326,26 @@ def test_a_file_that_leans_on_a_later_commit_names_it(bench: Bench) -> None:
     assert len(bench.series()) == 3
 
 
+def test_import_names_what_a_foreign_patch_was_cut_from_and_needs(bench: Bench) -> None:
+    def bring(name: str, text: str) -> subprocess.CompletedProcess[str]:
+        raw = bench.upstream.patch("main~2", {"src/a.txt": text}, "Change")
+        (bench.workspace.root / name).write_bytes(raw)
+        return bench.patchq("import", name, "--tag", "v1", cwd=bench.workspace.root)
+
+    far = bring("far.patch", FIX.replace("line 12\n", "twelfth\n"))
+    assert far.returncode == 0, far.stderr
+    cut_from = (
+        f"cut from main at {bench.upstream.id('main~2')[:12]}, 1 commit past v1's branch point"
+    )
+    assert f"applied by three-way merge; {cut_from}" in far.stderr
+    near = bring("near.patch", FIX.replace("tenth\n", "10\n"))
+    assert near.returncode == 2
+    assert "a three-way merge conflicts in src/a.txt (hunk 1)" in near.stderr
+    assert (
+        f"needs {bench.upstream.id('main~2')[:12]} ([Core] Fix the tenth line (#7))" in near.stderr
+    )
+
+
 @pytest.mark.parametrize(
     "arguments", [("999",), ("deadbeef01",), ("nonsense",), ()], ids=["pr", "id", "word", "none"]
 )

@@ -296,6 +296,24 @@ match k:
     assert FactsCache(tmp_path).get("ab" * 20) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("def __getattr__(name): ...\n", True),
+        ("globals()['x'] = 1\n", True),
+        ("globals().update(x=1)\n", True),
+        ("import sys\nsys.modules[__name__] = object()\n", True),
+        ("exec('x = 1')\n", True),
+        ("import sys\nsys.modules['other'] = object()\n", False),
+        ("class K:\n    def __getattr__(self, name): ...\n", False),
+        ("x = globals()['y']\n", False),
+        ("def f():\n    exec('x = 1')\n", False),
+    ],
+)
+def test_what_makes_names_as_it_runs(text: str, is_open: bool) -> None:
+    assert read_facts(text.encode()).open is is_open
+
+
 def test_text_that_is_not_python() -> None:
     facts = read_facts(b"def f(:\n")
     assert facts.error is not None

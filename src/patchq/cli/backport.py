@@ -212,9 +212,9 @@ def _shortfall(tag: str, found: Found) -> Iterator[str]:
         case Outcome.TOO_MANY:
             yield (
                 f"It leans on {len(found.prerequisites)} earlier commits of upstream or more, past "
-                "the limit (--limit):"
+                "the limit (--limit); directly on these:"
             )
-            yield from _prerequisites(found)
+            yield from _prerequisites(found, only_for=change.title)
         case _ if found.prerequisites:
             yield "No set of earlier commits is enough; these were found:"
             yield from _prerequisites(found)
@@ -226,9 +226,11 @@ def _shortfall(tag: str, found: Found) -> Iterator[str]:
             yield from _collision(collision)
 
 
-def _prerequisites(found: Found) -> Iterator[str]:
+def _prerequisites(found: Found, only_for: str | None = None) -> Iterator[str]:
     titles = {one.change.title for one in found.prerequisites}
     for one in found.prerequisites:
+        if only_for is not None and only_for not in one.needed_for():
+            continue
         change = one.change
         added, removed = change.lines
         files = _count(len(change.after), "file")

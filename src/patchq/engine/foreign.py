@@ -47,9 +47,13 @@ def _needs(found: Found) -> Iterator[str]:
     """What the change leans on, in words: the places first, then the commits."""
     if found.outcome is Outcome.EMPTY:
         yield "all of it is there already"
+    hunks: dict[str, list[int]] = {}
     for collision in found.collisions:
-        hunks = ", ".join(map(str, collision.unit.hunks))
-        yield f"hunk {hunks} of {collision.unit.file} collides"
+        hunks.setdefault(collision.unit.file, []).extend(collision.unit.hunks)
+    for file, numbers in hunks.items():
+        noun = "hunk" if len(numbers) == 1 else "hunks"
+        which = ", ".join(map(str, numbers))
+        yield f"a three-way merge conflicts in {file} ({noun} {which})"
     for name in found.missing:
         yield f"{name.name} is missing"
     for one in found.prerequisites:

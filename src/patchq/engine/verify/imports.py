@@ -515,9 +515,14 @@ class _Check:
             words = (last,)
         if not homes:
             return "nothing of that name is in the tree"
-        ranked = sorted(
-            homes, key=lambda place: (-len(homes[place]), basename(place) != last, place)
-        )
+        top = missing.module.partition(".")[0]
+
+        def rank(place: str) -> tuple[bool, bool, int, str]:
+            """In the same package first, then of the same name, then with most of the names."""
+            package = self.after.packages.dotted(place).partition(".")[0]
+            return package != top, basename(place) != last, -len(homes[place]), place
+
+        ranked = sorted(homes, key=rank)
         shown = [self.after.packages.dotted(place) for place in ranked[:_MOST_HOMES]]
         more = f" and {len(ranked) - _MOST_HOMES} more" if len(ranked) > _MOST_HOMES else ""
         verb = "lives" if len(words) == 1 else "live"

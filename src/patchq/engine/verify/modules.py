@@ -350,7 +350,7 @@ class _Reader(ast.NodeVisitor):
             self.probed.update(words)
         elif function == "exec" and self.place.scope == "module":
             self.open = True
-        elif isinstance(node.func, ast.Attribute) and _is_namespace(node.func.value):
+        elif isinstance(node.func, ast.Attribute) and _is_globals(node.func.value):
             self.open = self.open or node.func.attr in ("update", "setdefault", "__setitem__")
         self.generic_visit(node)
 
@@ -403,7 +403,8 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         stored = not isinstance(node.ctx, ast.Load)
-        self.open = self.open or (stored and _is_namespace(node.value))
+        itself = _is_own_entry(node) or _is_globals(node.value)
+        self.open = self.open or (stored and itself)
         self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -458,11 +459,13 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_namespace(node: ast.expr) -> bool:
-    """``globals()``, ``sys.modules``: what makes names that no statement binds."""
-    if isinstance(node, ast.Call):
-        return _last_name(node.func) in ("globals", "vars", "locals")
-    return isinstance(node, ast.Attribute) and _path(node) == ("sys", "modules")
+def _is_globals(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _last_name(node.func) == "globals"
+
+
+def _is_own_entry(node: ast.Subscript) -> bool:
+    """``sys.modules[__name__]``: the module puts something else in its own place."""
+    return _path(node.value) == ("sys", "modules") and _last_name(node.slice) == "__name__"
 
 
 def _path(node: ast.expr) -> tuple[str, ...] | None:

@@ -1,0 +1,221 @@
+"""What is remembered and looked ahead: retired patches, watched words, forecasts, the matrix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine
+from miniature import MakeMiniature, Miniature
+from workspaces import make_workspace, open_project
+
+from patchq.engine.forecast import forecast
+from patchq.engine.matrix import lifecycle, story
+from patchq.engine.rebase import judge_series, new_directory
+from patchq.engine.revive import revived_directory
+from patchq.errors import FindingsError, InputError
+from patchq.model.verdict import EvidenceKind, Memory, Verdict
+from patchq.model.workspace import Workspace
+
+LINES = [f"step_{number} = run('{number}')\n" for number in range(20)]
+FILE = "app/steps.py"
+
+
+def steps(**changed: str) -> dict[str, bytes | str | None]:
+    """The file with some steps replaced: ``steps(step_3="off")``."""
+    return {
+        FILE: "".join(
+            f"{name} = {changed[name]}\n" if (name := line.split()[0]) in changed else line
+            for line in LINES
+        )
+    }
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """v2 takes the fix, v3 undoes it while it edits near it."""
+    made = miniature()
+    made.commit("Start (#1)", {**steps(), "app/other.py": "other = 1\n"})
+    made.tag("v1")
+    made.commit("Switch step 5 off (#2)", steps(step_5="off"))
+    made.tag("v2")
+    made.commit('Revert "Switch step 5 off (#2)" (#3)', steps())
+    made.commit("Mention GB10 near it (#4)", steps(step_12="'wide'"))
+    made.tag("v3")
+    return made
+
+
+@pytest.fixture
+def workspace(upstream: Miniature) -> Workspace:
+    """A series on v1 whose only patch switches step 5 off, and watches for GB10."""
+    patch = upstream.patch("v1", steps(step_5="off"), trailers={"X-Watch": "GB10", "X-Kind": "fix"})
+    return make_workspace(upstream, {"off.patch": patch}, bases=("v1", "v2", "v3"))
+
+
+def rebase(workspace: Workspace, upstream: Miniature, source: str, onto: str) -> None:
+    """Write the series on ``onto`` as rebase does."""
+    rebased = judge_series(open_project(workspace, upstream), source, onto)
+    directory = workspace.series_path(onto)
+    directory.mkdir()
+    for name, content in new_directory(rebased).items():
+        (directory / name).write_bytes(content)
+
+
+def test_a_retired_patch_resurfaces_where_upstream_undid_it(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    assert (workspace.series_path("v2") / "series").read_bytes() == b""
+    report = judge_series(open_project(workspace, upstream), "v2", "v3").report
+    (remembered,) = report.resurfaced
+    assert (remembered.name, remembered.retired_as, remembered.since) == (
+        "off.patch",
+        Verdict.UPSTREAMED,
+        "v2",
+    )
+    assert remembered.now is not None
+    assert remembered.now.verdict is Verdict.CLEAN
+
+
+def test_a_retired_patch_stays_settled_where_upstream_kept_it(
+    upstream: Miniature, workspace: Workspace
+) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    upstream.commit("Start over from v2 (#9)", steps(step_5="off", step_18="late"))
+    upstream.tag("v4")
+    project = open_project(
+        make_workspace(
+            upstream,
+            {"off.patch": (workspace.series_path("v1") / "off.patch").read_bytes()},
+            bases=("v1", "v2", "v4"),
+            root=workspace.root.parent / "again",
+        ),
+        upstream,
+    )
+    rebase(project.workspace, upstream, "v1", "v2")
+    (remembered,) = judge_series(project, "v2", "v4").report.remembered
+    assert remembered.memory is Memory.SETTLED
+
+
+def test_revive_brings_a_resurfaced_patch_back(workspace: Workspace, upstream: Miniature) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    rebase(workspace, upstream, "v2", "v3")
+    files, verdict = revived_directory(open_project(workspace, upstream), "v3", "off.patch")
+    assert verdict is Verdict.CLEAN
+    assert files["series"] == b"off.patch\n"
+    assert files["off.patch"] == (workspace.series_path("v1") / "off.patch").read_bytes()
+    assert "retired.yaml" not in files
+
+
+def test_revive_refuses_what_upstream_has(workspace: Workspace, upstream: Miniature) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    project = open_project(workspace, upstream)
+    with pytest.raises(FindingsError, match="upstreamed on v2"):
+        revived_directory(project, "v2", "off.patch")
+    with pytest.raises(InputError, match="no retired patch of.patch") as caught:
+        revived_directory(project, "v2", "of.patch")
+    assert caught.value.hint == "Did you mean off.patch?"
+
+
+def test_watched_words_are_evidence_and_no_verdict(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    report = judge_series(open_project(workspace, upstream), "v1", "v3").report
+    (patch,) = report.patches
+    assert patch.verdict is Verdict.CLEAN
+    (seen,) = [item for item in patch.evidence if item.kind is EvidenceKind.WATCH]
+    assert seen.pr == 4
+    assert seen.paths == (FILE,)
+
+
+def test_a_forecast_judges_a_commit_no_tag_names(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", steps())
+    upstream.tag("v1")
+    landed = upstream.commit("Switch step 5 off (#2)", steps(step_5="off"))
+    patch = upstream.patch("v1", steps(step_5="off"))
+    project = open_project(make_workspace(upstream, {"off.patch": patch}, bases=("v1",)), upstream)
+    for name in (landed, landed[:10], "main"):
+        report = forecast(project, "v1", name).report
+        assert report.onto_commit == landed
+        assert [patch.verdict for patch in report.patches] == [Verdict.UPSTREAMED]
+    with pytest.raises(InputError, match="is not past v1"):
+        forecast(project, "v1", upstream.id("v1^{commit}"))
+    with pytest.raises(InputError, match="no upstream commit is known as 'nowhere'"):
+        forecast(project, "v1", "nowhere")
+
+
+def test_the_matrix_judges_each_series_on_the_base_that_follows(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    matrix = lifecycle(open_project(workspace, upstream))
+    assert [(column.base, column.has_series) for column in matrix.columns] == [
+        ("v1", True),
+        ("v2", True),
+        ("v3", False),
+    ]
+    first, second, third = matrix.columns
+    assert (first.introduced, first.report) == (("off.patch",), None)
+    assert second.report is not None
+    assert [patch.verdict for patch in second.report.patches] == [Verdict.UPSTREAMED]
+    assert third.report is not None
+    assert [item.memory for item in third.report.remembered] == [Memory.RESURFACED]
+
+
+def test_a_story_is_told_of_a_patch_that_left_too(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    rebase(workspace, upstream, "v1", "v2")
+    project = open_project(workspace, upstream)
+    told = story(project, "off.patch")
+    assert (told.kind, [column.base for column in told.columns]) == ("fix", ["v1", "v2", "v3"])
+    with pytest.raises(InputError, match="no series has a patch on.patch"):
+        story(project, "on.patch")
+
+
+def test_kept_verdicts_are_used_and_a_changed_patch_is_judged_anew(
+    workspace: Workspace, upstream: Miniature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_project(workspace, upstream)
+    before = judge_series(project, "v1", "v2").report
+    with monkeypatch.context() as patched:
+        patched.setattr("patchq.engine.judge.Judge.judge", None)  # nothing may be judged again
+        assert judge_series(open_project(workspace, upstream), "v1", "v2").report == before
+    patch = workspace.series_path("v1") / "off.patch"
+    patch.write_bytes(patch.read_bytes().replace(b"+step_5 = off", b"+step_5 = on"))
+    changed = judge_series(open_project(workspace, upstream), "v1", "v2").report
+    assert [item.verdict for item in changed.patches] == [Verdict.CONFLICT]
+
+
+def test_a_kept_verdict_that_was_cut_off_is_found_again(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    before = judge_series(open_project(workspace, upstream), "v1", "v2").report
+    kept = [file for file in (workspace.state_dir / "cache/verdicts").rglob("*.json")]
+    assert kept
+    for file in kept:
+        file.write_bytes(file.read_bytes()[:40])
+    assert judge_series(open_project(workspace, upstream), "v1", "v2").report == before
+
+
+def test_the_command_line_tells_it(
+    workspace: Workspace, upstream: Miniature, patchq: CommandLine
+) -> None:
+    def run(*args: str) -> tuple[int, str, str]:
+        done = patchq(*args, cwd=workspace.root, env={"PATCHQ_UPSTREAM": str(upstream.path)})
+        return done.returncode, done.stdout, done.stderr
+
+    rebase(workspace, upstream, "v1", "v2")
+    code, out, _ = run("report", "v2", "--onto", "v3")
+    assert code == 1  # a retired patch is needed again
+    assert "resurfaced  off.patch" in out
+    code, out, _ = run("report", "--all", "--format", "html", "-o", "life.html")
+    assert (code, out) == (1, "")
+    assert "off.patch" in Path(workspace.root, "life.html").read_text()
+    code, out, _ = run("why", "off.patch")
+    assert code == 0
+    assert "upstreamed" in out
+    code, _, err = run("report", "v1", "--onto", "v2", "--against", "main")
+    assert code == 2
+    assert "ask one" in err
