@@ -91,7 +91,8 @@ class Picker:
             )
         except subprocess.TimeoutExpired:
             return None
-        return None if done.returncode else len(set(done.stdout.split()))
+        named = set(done.stdout.decode().split()) - {commit}
+        return None if done.returncode else len(named)
 
     def _run(self, *args: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

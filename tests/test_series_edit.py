@@ -270,7 +270,7 @@ def test_a_field_is_added_to_a_message_that_has_none(bench: Bench) -> None:
     bench.run("header", "two.patch", "--set", "X-Upstream-PR: 12 | 34")
     header = bench.workspace.load("v1").patches["two.patch"].header
     assert (header.subject, header.upstream_prs) == ("Change b early", (12, 34))
-    assert b"\n\nX-Upstream-PR: 12 | 34\n---\n" in bench.files()["two.patch"]
+    assert b"\n\nX-Upstream-PR: 12 | 34\n\n\ndiff --git" in bench.files()["two.patch"]
     bench.tree()
 
 
@@ -305,7 +305,7 @@ def test_the_message_is_edited_in_the_users_editor(bench: Bench) -> None:
     patch = bench.workspace.load("v1").patches["one.patch"]
     assert (patch.header.subject, patch.header.kind) == ("Grüße [a]", "fix")
     assert patch.header.date == Patch("", before["one.patch"]).header.date
-    spoilt = {"EDITOR": "sed -i s/^X-Kind:.*/X-Upstream-PR:soon/"}
+    spoilt = {"EDITOR": "sed -i 's/^X-Kind:.*/X-Upstream-PR: soon/'"}
     assert "not a PR number" in bench.run("header", "one.patch", "-e", env=spoilt, code=2)
     failing = {"EDITOR": "false"}
     assert "editor ended" in bench.run("header", "one.patch", "-e", env=failing, code=2)

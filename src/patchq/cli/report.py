@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
-from patchq.model.verdict import Report, Verdict
+from patchq.model.verdict import Report, TargetEffect, Verdict
+
+if TYPE_CHECKING:
+    from patchq.engine.rebase import Rebased
 
 
 def report(
@@ -33,6 +37,12 @@ def report(
     to: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")
     ] = None,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects", help="Evaluate the build too: what each carried patch changes in it."
+        ),
+    ] = False,
     fail_on: Annotated[
         str,
         typer.Option(
@@ -69,22 +79,42 @@ def report(
         output.matrix(matrix, form, title=title, to=to, commit_url=link)
         reports = [column.report for column in matrix.columns if column.report]
     else:
-        reports = [_judged(run, tag or run.newest_series, onto, against)]
+        judged = _judged(run, tag or run.newest_series, onto, against)
+        reports = [_with_effects(run, judged) if effects else judged.report]
         output.report(reports[0], form, to=to, commit_url=link)
     found = any(report.with_verdict(*failing) or report.resurfaced for report in reports)
     return 1 if found else 0
 
 
-def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Report:
+def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Rebased:
     from patchq.engine.forecast import forecast
     from patchq.engine.rebase import judge_series
 
     if against is not None:
         with run.progress(f"judging {series} on {against}") as progress:
-            return forecast(run.project, series, against, progress).report
+            return forecast(run.project, series, against, progress)
     target = onto or run.project.base_after(series)
     with run.progress(f"judging {series} on {target}") as progress:
-        return judge_series(run.project, series, target, progress).report
+        return judge_series(run.project, series, target, progress)
+
+
+def _with_effects(run: Session, judged: Rebased) -> Report:
+    from patchq.engine.verify.effect import effects_on
+
+    patches = [carried.patch for carried in judged.judgements.values() if carried.stands]
+    with run.progress("evaluating the build"):
+        found = effects_on(run.project, judged.report.onto, [p for p in patches if p])
+    told = tuple(
+        replace(
+            patch,
+            effects=tuple(
+                TargetEffect(effect.target, effect.effect.value)
+                for effect in found.get(patch.name, ())
+            ),
+        )
+        for patch in judged.report.patches
+    )
+    return replace(judged.report, patches=told)
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:

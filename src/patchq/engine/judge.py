@@ -46,7 +46,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 4
+RULES = 5
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -383,7 +383,8 @@ class Judge:
         if ruled is not None:
             return self._ruled(facts, *ruled)
         landed = any(trail.has_landed or trail.once_landed for trail in trails)
-        verdict = Verdict.SUPERSEDED if landed and not losses else Verdict.CONFLICT
+        lost = any(not loss.trail.once_landed for loss in losses)
+        verdict = Verdict.SUPERSEDED if landed and not lost else Verdict.CONFLICT
         evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
             self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
@@ -428,7 +429,13 @@ class Judge:
             return ()
         evidence = []
         regions = []
-        files = {path for loss in losses if not loss.symbol for path in loss.trail.unit.before}
+        files = {
+            path
+            for loss in losses
+            if not loss.symbol
+            for path, entry in loss.trail.unit.before.items()
+            if entry is not None
+        }
         for path in sorted(files):
             regions.append(whole_file(self._hop, path))
             evidence.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from patchq.model.retired import Retired, Standing, render_retired
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, PatchReport, Report, Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
+
+_PROJECT_FILE = "CMakeLists.txt"
 
 Progress = Callable[[int, int, str], None]
 """Told after each patch: how many are done, of how many, and the name of the last."""
@@ -122,6 +125,7 @@ def rebase_series(
         name: replace(judgement, report=replace(judgement.report, age=ages.get(name, 1)))
         for name, judgement in run.settle(judgements).items()
     }
+    source = replace(source, recipe=_moved_recipe(hop, source.recipe))
     report = Report(
         series=source.tag,
         onto=hop.new.name,
@@ -379,6 +383,19 @@ def directory_files(directory: SeriesDirectory) -> dict[str, bytes]:
     if directory.recipe is not None:
         files["recipe.yaml"] = directory.recipe
     return files
+
+
+def _moved_recipe(hop: Hop, recipe: bytes | None) -> bytes | None:
+    """The recipe with its project directory where it is on the new base, all else byte for byte."""
+    found = re.search(rb"^project: *(\S+) *$", recipe or b"", re.MULTILINE)
+    if recipe is None or found is None:
+        return recipe
+    marker = f"{found[1].decode()}/{_PROJECT_FILE}"
+    new = hop.place(marker).new if hop.covers(marker) else None
+    if new is None:
+        return recipe
+    directory = new.removesuffix(f"/{_PROJECT_FILE}").encode()
+    return recipe[: found.start(1)] + directory + recipe[found.end(1) :]
 
 
 def _memory(earlier: tuple[Retired, ...], records: list[Retired]) -> tuple[Retired, ...]:

@@ -91,6 +91,7 @@ def _read(fields: dict[str, Any]) -> Judgement:
         ),
         notes=tuple(report["notes"]),
         blocked_by=tuple(report["blocked_by"]),
+        effects=(),
     )
     carried = patch and Patch(report["name"], patch[0].encode("latin-1"), patch[1])
     return Judgement(PatchReport(**report), carried)

@@ -120,6 +120,14 @@ class PathChange:
 
 
 @dataclass(frozen=True)
+class TargetEffect:
+    """What a patch does to the build of one target: the name of a verification effect."""
+
+    target: str
+    effect: str
+
+
+@dataclass(frozen=True)
 class PatchReport:
     """The verdict on one patch, and all that a reviewer needs to check it."""
 
@@ -133,6 +141,7 @@ class PatchReport:
     kind: str | None = None
     age: int = 1
     skipped: str | None = None
+    effects: tuple[TargetEffect, ...] = ()
     """Why a person left the patch out, where one did."""
 
     @property
