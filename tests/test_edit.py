@@ -106,11 +106,10 @@ def test_sixty_patches_reordered_split_folded_and_renamed(
     before, tree = bench.files(), bench.tree()
     bench.run("edit")
     bench.rebase(
-        "ten = todo[50:]; names10 = names[50:]\n"
-        "todo = todo[:40] + ten[::-1] + todo[40:50]\n"
+        "todo = todo[:40] + todo[50:][::-1] + todo[40:50]\n"
         "todo[3] = todo[3].replace('pick', 'edit'); todo[20] = todo[20].replace('pick', 'edit')\n"
-        "fold = todo.pop(31); todo.insert(30, fold.replace('pick', 'fixup'))\n"
-        "fold = todo.pop(36); todo.insert(36, fold.replace('pick', 'squash'))\n"
+        "todo[31] = todo[31].replace('pick', 'fixup')\n"
+        "todo[36] = todo[36].replace('pick', 'squash')\n"
     )
     for _ in range(2):  # the first half keeps message and name
         name = bench.git("show", "--name-only", "--format=", "HEAD").splitlines()[0]

@@ -28,6 +28,7 @@ def demo(
     import tempfile
 
     from patchq.cli.main import run
+    from patchq.demo import upstream
     from patchq.demo.story import set_up, steps
     from patchq.errors import InputError, PatchqError
 
@@ -47,11 +48,12 @@ def demo(
         if code != step.exit_code:
             raise PatchqError(f"the demo expected exit code {step.exit_code} here, not {code}")
     typer.echo(
-        f"\nThe workspace is {workspace}. Try there:\n"
+        f"\nThe rebase onto {upstream.TAGS[-1]} waits for you in {workspace}. Try there:\n"
+        "  patchq status\n"
+        "  patchq why arch-prune.patch\n"
         "  patchq show draft-clamp.patch v1.1\n"
-        "  patchq report v1.1 --onto v1.2 --format json\n"
-        "  patchq rebase --onto v1.2 --keep-going\n"
-        "  patchq list v1.1 --paths --with experimental"
+        "  patchq rebase --abort\n"
+        f"and open {home / 'lifecycle.html'} in a browser."
     )
     return 0
 

@@ -53,22 +53,19 @@ def steps(directory: Path) -> list[Step]:
             f"{second} is out: the kernel tree moved, one PR was merged, one merged and reverted.",
             ("rebase", "--onto", second),
         ),
-        Step("Every patch that left is remembered.", ("report", first, "--onto", second)),
+        Step("Prove what can be proved without the hardware.", ("verify", second)),
+        Step(
+            f"Ship {second}: the same bytes on every machine.",
+            ("export", second, "-o", str(directory / f"lattice-{second}.tar.gz")),
+        ),
+        Step(
+            "Every patch on every release, as a page.",
+            ("report", "--all", "--format", "html", "-o", str(directory / "lifecycle.html")),
+        ),
         Step(
             f"{third} reshaped the build: this needs a person, and says which lines and whose.",
             ("rebase", "--onto", third),
             exit_code=1,
-        ),
-        Step(
-            f"Ship {second}: the same bytes on every machine.",
-            (
-                "export",
-                second,
-                "--format",
-                "tar.gz",
-                "-o",
-                str(directory / f"lattice-{second}.tar.gz"),
-            ),
         ),
     ]
 

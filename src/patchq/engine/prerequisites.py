@@ -19,7 +19,7 @@ from patchq.engine.project import Project
 from patchq.model.lock import Base
 
 LIMIT = 5
-_ROOM = 3
+_ROOM = 2
 """How many times the limit the set may have before what it can do without is taken out."""
 
 
