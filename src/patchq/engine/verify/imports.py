@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from posixpath import basename, dirname
 
@@ -364,7 +364,9 @@ class _Check:
     changed: tuple[str, ...]
     patches: Sequence[Patch]
     coverage: Coverage
-    others: tuple[_Tree, ...] = ()
+    others: tuple[_Tree, ...]
+    built: dict[tuple[str, str | None], bool] = field(default_factory=dict)
+    homes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def section(self) -> Section:
         """What was found."""
@@ -391,13 +393,23 @@ class _Check:
     def _askers(self) -> set[str]:
         """The files of the patched tree that may ask for what it has no longer."""
         found: set[str] = set()
+        names: set[str] = set()
         lost = waiting = {_place(path) for path in self.changed if self._is_lost(_place(path))}
         while waiting:
-            mention = self._mentioning(waiting)
-            found |= set(mention)
-            waiting = {_place(path) for path in mention if self._passes_on(path, waiting)} - lost
+            names |= {name for place in waiting for name in self._lost_names(place)}
+            whole = {place for place in waiting if self._is_lost_whole(place)}
+            found |= {path for path, _ in self._lines(basename(place) for place in whole)}
+            passing = {
+                path
+                for path, line in self._lines(basename(place) for place in waiting)
+                if b"*" in line and self._passes_on(path, waiting)
+            }
+            waiting = {_place(path) for path in passing} - lost
             lost = lost | waiting
-        return found
+        return found | {path for path, _ in self._lines(names)}
+
+    def _lines(self, words: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
+        return lines_with_words(self.store.git, self.after.oid, set(words), _PYTHON)
 
     def _is_lost(self, place: str) -> bool:
         """Whether something that could be imported from ``place`` no longer can be."""
@@ -405,6 +417,20 @@ class _Check:
         if old is None or old.facts is None:
             return False
         return new is None or new.facts is None or not _covers(new.facts, old.facts)
+
+    def _is_lost_whole(self, place: str) -> bool:
+        """Whether all that it had may be lost: whoever asks for the module is to be looked at."""
+        old, new = self.before.module(place), self.after.module(place)
+        if new is None or new.facts is None or old is None or old.facts is None:
+            return True
+        stars = {(star.module, star.level) for star in new.facts.stars}
+        return old.facts.open or any((s.module, s.level) not in stars for s in old.facts.stars)
+
+    def _lost_names(self, place: str) -> frozenset[str]:
+        """The names of its own that it had; where it is still there, those that it lacks now."""
+        old, new = self.before.module(place), self.after.module(place)
+        had = old.facts.names | old.facts.typing_names if old and old.facts else frozenset[str]()
+        return had - new.facts.names if new and new.facts else frozenset()
 
     def _passes_on(self, path: str, places: Collection[str]) -> bool:
         """Whether ``path`` takes all that one of ``places`` has, and so loses it too."""
@@ -414,25 +440,6 @@ class _Check:
             for star in facts.stars
             for module in self.before.resolve(path, star) or ()
         )
-
-    def _mentioning(self, places: Collection[str]) -> tuple[str, ...]:
-        """The files that hold the last word of one of ``places``.
-
-        Inside of a package, ``from . import name`` does not say what it is called: there, those
-        that hold a name it has lost.
-        """
-        git, tree = self.store.git, self.after.oid
-        rows = lines_with_words(git, tree, {basename(place) for place in places}, _PYTHON)
-        found = dict.fromkeys(path for path, _ in rows)
-        for place in places:
-            old = self.before.module(place)
-            if old is None or old.facts is None or self.before.file(place) == f"{place}.py":
-                continue
-            new = self.after.module(place)
-            kept = new.facts.names if new and new.facts else frozenset[str]()
-            rows = lines_with_words(git, tree, old.facts.names - kept, _PYTHON)
-            found |= dict.fromkeys(path for path, _ in rows if path.startswith(f"{place}/"))
-        return tuple(found)
 
     # -- what is missing
 
@@ -451,7 +458,10 @@ class _Check:
             return "the other side of the try has it"
         if not any(map(self.coverage.covers_path, missing.files)):
             return "the base does not cover it"
-        if self._upstream_misses(missing) and not self._was_moved(missing):
+        if missing.key not in self.built:
+            made = self._upstream_misses(missing) and not self._was_moved(missing)
+            self.built[missing.key] = made
+        if self.built[missing.key]:
             return "so do files of the unpatched tree, and no base has it: a build makes it"
         return None
 
@@ -529,11 +539,19 @@ class _Check:
         return f"{', '.join(words)} {verb} in {', '.join(shown)}{more} now"
 
     def _definitions(self, word: str) -> tuple[str, ...]:
-        """The places that define ``word`` at their top level."""
-        rows = lines_with_words(self.store.git, self.after.oid, [word], _PYTHON)
-        name = re.escape(word.encode())
-        line = re.compile(rb"(?:(?:async +)?def|class) +%b\b|%b *(?::[^=]*)?=(?!=)" % (name, name))
-        return tuple(dict.fromkeys(_place(path) for path, text in rows if line.match(text)))
+        """The places that define ``word`` at their top level, imports aside."""
+        if word not in self.homes:
+            name = re.escape(word.encode())
+            line = re.compile(
+                rb"\s*(?:(?:async +)?def|class) +%b\b|\s*%b *(?::[^=]*)?=(?!=)" % (name, name)
+            )
+            paths = dict.fromkeys(path for path, text in self._lines([word]) if line.match(text))
+            self.homes[word] = tuple(
+                _place(path)
+                for path in paths
+                if (facts := self.after.facts(path)) is not None and word in facts.names
+            )
+        return self.homes[word]
 
 
 def _changed(store: Store, before: str, after: str) -> tuple[str, ...]:
