@@ -479,7 +479,10 @@ class _Check:
             for module in filter(None, map(tree.module, missing.places)):
                 if missing.name is None or tree.has(module, missing.name):
                     return True
-        homes = [place for word in missing.words for place in self._definitions(word)]
+        asker = _place(missing.file)
+        homes = [
+            place for word in missing.words for place in self._definitions(word) if place != asker
+        ]
         if missing.name is None:
             homes = [place for place in homes if basename(place) == missing.last_word]
         return bool(homes)
@@ -518,7 +521,8 @@ class _Check:
         homes: dict[str, set[str]] = {}
         for word in words:
             for place in self._definitions(word):
-                homes.setdefault(place, set()).add(word)
+                if place != _place(missing.file):
+                    homes.setdefault(place, set()).add(word)
         if not homes and missing.name is None:
             paths = (path for path in _paths(self.store, self.after.oid) if path.endswith(".py"))
             homes = {place: set() for place in map(_place, paths) if basename(place) == last}
@@ -533,6 +537,8 @@ class _Check:
             return package != top, basename(place) != last, -len(homes[place]), place
 
         ranked = sorted(homes, key=rank)
+        if basename(ranked[0]) == last and homes[ranked[0]].issuperset(missing.words):
+            ranked = ranked[:1]
         shown = [self.after.packages.dotted(place) for place in ranked[:_MOST_HOMES]]
         more = f" and {len(ranked) - _MOST_HOMES} more" if len(ranked) > _MOST_HOMES else ""
         verb = "lives" if len(words) == 1 else "live"
