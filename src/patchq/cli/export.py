@@ -69,9 +69,9 @@ def export(
     \b
     Examples:
       patchq export v0.5.17
-      patchq export v0.5.17 -o sglang.tar.zst
-      patchq export v0.5.17 -o build/sglang --with nemotron
-      patchq export v0.5.17 --format git -o sglang.git
+      patchq export v0.5.17 -o tree.tar.zst
+      patchq export v0.5.17 -o build/tree --with nemotron
+      patchq export v0.5.17 --format git -o tree.git
       patchq export v0.5.17 --print-build
     """
     from patchq.engine.export import (

@@ -80,7 +80,8 @@ def report(
         reports = [column.report for column in matrix.columns if column.report]
     else:
         judged = _judged(run, tag or run.newest_series, onto, against)
-        reports = [_with_effects(run, judged) if effects else judged.report]
+        told = _with_endings(run, judged, against)
+        reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, commit_url=link)
     found = any(report.with_verdict(*failing) or report.resurfaced for report in reports)
     return 1 if found else 0
@@ -96,6 +97,18 @@ def _judged(run: Session, series: str, onto: str | None, against: str | None) ->
     target = onto or run.project.base_after(series)
     with run.progress(f"judging {series} on {target}") as progress:
         return judge_series(run.project, series, target, progress)
+
+
+def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
+    """A note on each patch that names what it was taken from: when it ends."""
+    from patchq.engine.endings import ends_of
+
+    told = []
+    for patch in judged.report.patches:
+        ending = ends_of(run.project, judged.source.patches[patch.name], main)
+        notes = (*patch.notes, f"ends: {ending}") if ending else patch.notes
+        told.append(replace(patch, notes=notes))
+    return replace(judged, report=replace(judged.report, patches=tuple(told)))
 
 
 def _with_effects(run: Session, judged: Rebased) -> Report:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from patchq.engine.project import Project
 from patchq.engine.rebase import Progress, Rebased, judge_series, quiet
-from patchq.engine.upstream import MAIN_REF
+from patchq.engine.sources import main_tip
 from patchq.errors import InputError
 from patchq.git.history import History
 from patchq.model.lock import Base
@@ -22,7 +22,8 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
     Raises :class:`InputError` where nothing is known by that name, or where the commit is not
     past the series' own base.
     """
-    commit = _resolve(project, revision)
+    commit = main_tip(project, revision)
+    assert commit is not None  # main_tip raises for a revision that names nothing
     base = project.lock.base(source)
     if base.archive is None and History(project.store.git).contains(commit, base.commit):
         raise InputError(
@@ -33,22 +34,3 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
     name = commit[:12] if _ID.fullmatch(revision) else revision
     ahead = replace(project.lock, bases=(*project.lock.bases, Base(name, commit, tree, date)))
     return judge_series(replace(project, lock=ahead), source, name, progress)
-
-
-def _resolve(project: Project, revision: str) -> str:
-    store = project.store
-    known = [revision] if _ID.fullmatch(revision) else []
-    if revision == (project.settings.main or "main"):
-        known.append(MAIN_REF)
-    if store.lender is not None:
-        for prefix in ("", "refs/heads/", "refs/remotes/origin/", "refs/tags/"):
-            found = store.lender.ref(prefix + revision) if prefix or "/" in revision else None
-            known += [found] if found else []
-    for candidate in known:
-        commit = store.resolve(candidate)
-        if commit:
-            return commit
-    raise InputError(
-        f"no upstream commit is known as {revision!r}",
-        hint="Give a commit id, or run `patchq fetch` to bring upstream's main branch.",
-    )

@@ -42,7 +42,7 @@ class Recipe:
 
     ``project`` is the directory of the CMake project whose build is evaluated, from the root of
     the tree; None where there is none to evaluate. ``where`` is the place that names it.
-    ``local_version`` is what is put behind the project's own version (``sm121.1``, PEP 440);
+    ``local_version`` is what is put behind the project's own version (``local.1``, PEP 440);
     ``pyprojects`` are the files in which upstream says what it requires, the project's own aside.
     """
 
@@ -121,7 +121,7 @@ def _local_version(entry: Entry | None) -> str | None:
     if entry is None:
         return None
     if not _LOCAL_VERSION.fullmatch(entry.text()):
-        entry.fail(f"{entry.text()!r} is not a local version, such as sm121.1 (PEP 440)")
+        entry.fail(f"{entry.text()!r} is not a local version, such as local.1 (PEP 440)")
     return entry.text()
 
 
