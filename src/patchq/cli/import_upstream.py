@@ -45,7 +45,8 @@ def import_upstream(
       patchq import-upstream project-1.2.tar.gz --tag v1.2
       patchq import-upstream pypi:sglang==0.5.17 --tag v0.5.17 --prefix python
     """
-    from patchq.engine.upstream import Import, add_bases, find_archive, import_base, open_own
+    from patchq.engine.archives import Import, find_archive, import_base
+    from patchq.engine.upstream import add_bases, open_own
 
     run = session(context)
     if after is not None:

@@ -14,17 +14,15 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from patchq.engine.archives import bring_archive
 from patchq.engine.transaction import Transaction
-from patchq.errors import InputError, UpstreamError, Where
-from patchq.git.archive import default_excludes, import_archive, read_archive, sha256_of
+from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.objects import MissingObjectError
-from patchq.git.pypi import Requirement, download, parse_requirement
 from patchq.git.remote import Remote
 from patchq.git.store import Store, open_store
-from patchq.model.coverage import Coverage
-from patchq.model.lock import Archive, Base, Lock, leading_comment, read_lock, render_lock
-from patchq.model.workspace import LOCK, Workspace, ensure_state_dir
+from patchq.model.lock import Base, Lock, check_base_name, leading_comment, render_lock
+from patchq.model.workspace import Workspace, ensure_state_dir
 
 BASE_REFS = "refs/upstream/bases/"
 MAIN_REF = "refs/upstream/main"
@@ -161,16 +159,8 @@ def parse_request(text: str) -> Request:
     name, equals, revision = text.partition("=")
     if equals and not revision:
         raise InputError(f"{text!r} names no commit", hint="Write NAME=COMMIT.")
-    _check_name(name)
+    check_base_name(name)
     return Request(name, revision or None)
-
-
-def _check_name(name: str) -> None:
-    base = Base(name, _NO_OBJECT, _NO_OBJECT, "1970-01-01T00:00:00+00:00")
-    try:
-        read_lock(render_lock(Lock("upstream", (base,))), Where(LOCK))
-    except InputError as error:
-        raise InputError(f"{name!r} cannot be the name of a base: {error.message}") from error
 
 
 def lock_names(lock: Lock, upstream: Upstream, requests: Sequence[Request]) -> tuple[Pin, ...]:
@@ -325,7 +315,12 @@ def fetch_bases(
         yield base, Outcome.FETCHED if base in missing else Outcome.PRESENT
     for base in bases:
         if base.archive is not None:
-            yield base, _fetch_archive(workspace, store, lock, base, base.archive)
+            if _has(store, base):
+                store.require((base,))
+                yield base, Outcome.PRESENT
+            else:
+                bring_archive(workspace, store, lock, base, base.archive)
+                yield base, Outcome.IMPORTED
 
 
 def _has(store: Store, base: Base) -> bool:
@@ -357,180 +352,3 @@ def _fetch(lock: Lock, remote: Remote, bases: Sequence[Base], branch: str | None
 
 def _full_branch(name: str) -> str:
     return name if name == "HEAD" or name.startswith("refs/") else f"refs/heads/{name}"
-
-
-def _fetch_archive(
-    workspace: Workspace, store: Store, lock: Lock, base: Base, archive: Archive
-) -> Outcome:
-    if _has(store, base):
-        store.require((base,))
-        return Outcome.PRESENT
-    made = import_archive(
-        store.keeper,
-        _archive_file(workspace, base.name, archive),
-        prefix=archive.prefix,
-        coverage=Coverage(archive.covers, archive.excludes),
-        name=base.name,
-    )
-    lock.with_base(replace(base, commit=made.commit, tree=made.tree))
-    return Outcome.IMPORTED
-
-
-def _archive_file(workspace: Workspace, name: str, archive: Archive) -> Path:
-    """The file of the archive, its sha256 checked."""
-    downloads = _downloads(workspace)
-    requirement = parse_requirement(archive.source)
-    if requirement is not None:
-        return download(requirement, downloads, file=archive.file, sha256=archive.sha256)
-    places = (workspace.root / archive.source, downloads / archive.file)
-    file = next((place for place in places if place.is_file()), None)
-    if file is None:
-        raise UpstreamError(
-            f"{name}: {archive.source} is not there",
-            hint=f"Put {archive.file} there, or into .patchq/downloads.",
-        )
-    found = sha256_of(file)
-    if found != archive.sha256:
-        raise UpstreamError(
-            f"{name}: sha256 of {file} is {found}, upstream.lock has {archive.sha256}",
-            hint="Nothing was imported. Get the file that was locked.",
-        )
-    return file
-
-
-def _downloads(workspace: Workspace) -> Path:
-    return workspace.state_dir / "downloads"
-
-
-# Importing
-
-
-@dataclass(frozen=True)
-class Import:
-    """An archive to become the base ``name``; ``source`` is what the lock says of its origin."""
-
-    name: str
-    source: str
-    file: Path
-    prefix: str = ""
-    covers: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-
-
-def find_archive(
-    workspace: Workspace, start: Path, source: str, python: str | None, platform: str | None
-) -> tuple[Path, str]:
-    """The file that ``source`` means, and how the lock is to name its source.
-
-    ``pypi:NAME==VERSION`` is downloaded, the wheel chosen by ``python`` and ``platform``; a path
-    is relative to ``start``, and to the workspace in the lock. Raises :class:`InputError` or
-    :class:`UpstreamError` where there is none.
-    """
-    requirement: Requirement | None = parse_requirement(source)
-    if requirement is not None:
-        downloads = _downloads(workspace)
-        return download(requirement, downloads, python=python, platform=platform), source
-    if python or platform:
-        raise InputError("--python and --platform choose among the wheels of pypi:NAME==VERSION")
-    file = start / source
-    if not file.is_file():
-        raise InputError("there is no such file", where=Where(source))
-    absolute = Path(source).is_absolute()
-    return file, source if absolute else os.path.relpath(file, workspace.root)
-
-
-def import_base(lock: Lock, store: Store, wanted: Import) -> Base:
-    """Bring an archive into the store as a base.
-
-    Without ``covers``, a wheel covers its packages and modules, any other archive everything; what
-    a wheel holds beside upstream's files is excluded. Raises :class:`UpstreamError` where the lock
-    has the name with another archive or other globs; nothing is imported then.
-    """
-    _check_name(wanted.name)
-    prefix = wanted.prefix.rstrip("/")
-    excludes = tuple(dict.fromkeys((*default_excludes(wanted.file), *wanted.excludes)))
-    archive = Archive(
-        source=wanted.source,
-        file=wanted.file.name,
-        sha256=sha256_of(wanted.file),
-        prefix=prefix,
-        covers=wanted.covers or _packages(wanted.file, prefix, excludes),
-        excludes=excludes,
-    )
-    if wanted.name in lock.names:
-        lock.with_base(replace(lock.base(wanted.name), archive=archive))
-    made = import_archive(
-        store.keeper,
-        wanted.file,
-        prefix=prefix,
-        coverage=Coverage(archive.covers, excludes),
-        name=wanted.name,
-    )
-    return Base(wanted.name, made.commit, made.tree, made.date, archive)
-
-
-def _packages(file: Path, prefix: str, excludes: tuple[str, ...]) -> tuple[str, ...]:
-    """Globs for the top-level packages and modules of a wheel, from the root of the tree."""
-    if file.suffix != ".whl":
-        return ()
-    files, _ = read_archive(file, prefix=prefix, coverage=Coverage(excludes=excludes))
-    inside = f"{prefix}/" if prefix else ""
-    tops = dict.fromkeys(each.path.removeprefix(inside).partition("/")[:2] for each in files)
-    return tuple(
-        "/" + re.sub(r"[][\\*?]", r"\\\g<0>", inside + name) + ("/**" if slash else "")
-        for name, slash in tops
-    )
-
-
-# Making a workspace
-
-_SETTINGS = b"""\
-# Settings of this workspace; every key may be left out.
-version: 1
-
-# How a commit of upstream names its pull request.
-#pr_pattern: '\\(#(\\d+)\\)'
-
-# Upstream's main branch, for forecasts; without it, the server's HEAD counts.
-#main: main
-
-# Groups of patches that can be selected, and those that are selected by default.
-#guards:
-#  experimental: not yet proved on the hardware
-#default_guards: [experimental]
-"""
-_ATTRIBUTES = (b"*.patch -text", b"series/*/series -text")
-_IGNORED = (b"/.patchq/",)
-
-
-def make_workspace(directory: Path, location: str) -> Workspace:
-    """Make ``directory`` a workspace for the upstream at ``location``, all or nothing.
-
-    Files that are there are kept, and added to where git has to know something. Raises
-    :class:`InputError` where it is a workspace already, and as :func:`location_in_lock` does.
-    """
-    root = directory.resolve()
-    workspace = Workspace(root)
-    if os.path.lexists(workspace.lock_path):
-        raise InputError(f"{root} is a workspace already: it has {LOCK}")
-    rendered = render_lock(Lock(location_in_lock(location, root)))
-    try:
-        read_lock(rendered, Where(LOCK))
-    except InputError as error:
-        raise InputError(f"--upstream: {error.message}") from error
-    root.mkdir(parents=True, exist_ok=True)
-    transaction = Transaction(workspace, "init")
-    transaction.write_file(workspace.lock_path, rendered)
-    if not workspace.settings_path.exists():
-        transaction.write_file(workspace.settings_path, _SETTINGS)
-    for name, lines in ((".gitattributes", _ATTRIBUTES), (".gitignore", _IGNORED)):
-        present = (root / name).read_bytes() if (root / name).is_file() else b""
-        transaction.write_file(root / name, _with_lines(present, lines))
-    transaction.commit()
-    return workspace
-
-
-def _with_lines(content: bytes, lines: Iterable[bytes]) -> bytes:
-    present = {line.strip() for line in content.splitlines()}
-    added = b"".join(line + b"\n" for line in lines if line not in present)
-    return content + (b"\n" if added and content and not content.endswith(b"\n") else b"") + added

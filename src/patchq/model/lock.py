@@ -18,6 +18,7 @@ VERSION = 1
 COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_NAME_WORDS = "letters, digits and . _ + -, usable as a directory"
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -132,12 +133,16 @@ def read_lock(raw: bytes, where: Where) -> Lock:
     return Lock(_checked(fields["upstream"], _is_location, "a URL or path"), tuple(bases.values()))
 
 
+def check_base_name(name: str) -> None:
+    """Raise :class:`InputError` where ``name`` cannot be the name of a base."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{name!r} cannot be the name of a base: must be {_NAME_WORDS}")
+
+
 def _read_base(entry: Entry) -> Base:
     fields = entry.fields("name", "commit", "tree", "date", optional=("archive",))
     return Base(
-        name=_checked(
-            fields["name"], _NAME.fullmatch, "letters, digits and . _ + -, usable as a directory"
-        ),
+        name=_checked(fields["name"], _NAME.fullmatch, _NAME_WORDS),
         commit=_checked(fields["commit"], _OBJECT.fullmatch, "40 lower-case hex digits"),
         tree=_checked(fields["tree"], _OBJECT.fullmatch, "40 lower-case hex digits"),
         date=_checked(fields["date"], _is_date, "an ISO 8601 date and time with zone"),

@@ -24,7 +24,7 @@ from patchq.engine.verify.modules import (
 )
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
-from patchq.git.objects import SYMLINK_MODE, decode_path
+from patchq.git.objects import SYMLINK_MODE, MissingObjectError, decode_path
 from patchq.git.search import lines_with_words
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
@@ -220,6 +220,14 @@ class _Tree:
             if public and self._has(source, name, when, seen):
                 return True
         return False
+
+    def had(self, missing: _Missing) -> bool:
+        """Whether this tree, that of another base, has what is missing; False: or cannot tell."""
+        try:
+            modules = [module for place in missing.places if (module := self.module(place))]
+            return any(missing.name is None or self.has(m, missing.name) for m in modules)
+        except MissingObjectError:
+            return False  # a partial clone may hold only the trees of that base
 
     def file(self, place: str) -> str:
         """The file of the module at ``place``."""
@@ -475,10 +483,8 @@ class _Check:
 
     def _was_moved(self, missing: _Missing) -> bool:
         """Whether it is somewhere else now, or another base has it: upstream left askers behind."""
-        for tree in self.others:
-            for module in filter(None, map(tree.module, missing.places)):
-                if missing.name is None or tree.has(module, missing.name):
-                    return True
+        if any(tree.had(missing) for tree in self.others):
+            return True
         asker = _place(missing.file)
         homes = [
             place for word in missing.words for place in self._definitions(word) if place != asker
