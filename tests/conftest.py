@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine
+from hypothesis import settings
 from miniature import MakeMiniature, Miniature
+
+# how long an example takes says more about the machine than about the code
+settings.register_profile("patchq", deadline=None)
+settings.load_profile("patchq")
 
 
 @pytest.fixture

@@ -50,6 +50,14 @@ def test_the_worktree_has_one_commit_a_patch_with_its_name(bench: Bench) -> None
     assert (bench.worktree / "dir/c.txt").read_text() == C
 
 
+def test_status_says_what_is_open(bench: Bench) -> None:
+    assert bench.json("status")["edit"] is None
+    bench.run("edit")
+    assert "v1 is open for editing" in bench.run("status")
+    bench.run("edit", "--abort")
+    assert bench.json("status")["edit"] is None
+
+
 def test_a_refresh_that_changes_nothing_changes_no_byte(
     upstream: Miniature, patchq: CommandLine
 ) -> None:

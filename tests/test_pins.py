@@ -199,6 +199,8 @@ def test_verify_shows_every_pin(miniature: MakeMiniature) -> None:
     assert found.summary == "4 pins, 1 behind or outside of upstream's range"
     assert len(found.notes) == 7
     assert str(found.notes[4]).endswith("upstream has ==5.12.1 (variant nemotron)")
+    path.write_text("project: elsewhere\n")
+    assert check().outcome is Outcome.SKIPPED
     path.write_text(RECIPE.replace("python/", "gone/"))
     found = check()
     assert [failure.text for failure in found.failures] == [

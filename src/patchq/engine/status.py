@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from patchq.engine import edit_state
 from patchq.engine.conflict import WORKTREE, resume, where_it_stands
 from patchq.engine.operation import Operation, is_under_way, load
 from patchq.engine.project import Project
@@ -11,7 +12,7 @@ from patchq.engine.transaction import newest
 from patchq.engine.upstream import open_upstream
 from patchq.errors import PatchqError
 from patchq.model.retired import Standing
-from patchq.model.status import LastChange, RebaseStatus, SeriesStatus, Status
+from patchq.model.status import EditStatus, LastChange, RebaseStatus, SeriesStatus, Status
 from patchq.model.workspace import Workspace
 
 _NOT_WHOLE = "the worktree is not there, or not whole: `patchq rebase --continue` sets it up anew"
@@ -32,6 +33,7 @@ def find_status(workspace: Workspace, location: str | None) -> Status:
         bases=lock.names,
         series=tuple(_series(workspace, tag) for tag in workspace.series_names()),
         rebase=_rebase(workspace, project, operation, problem),
+        edit=_edit(workspace),
         last=_last(workspace),
     )
 
@@ -50,6 +52,17 @@ def _operation(workspace: Workspace) -> tuple[Operation | None, str | None]:
         return load(workspace), None
     except PatchqError as error:
         return None, str(error)
+
+
+def _edit(workspace: Workspace) -> EditStatus | None:
+    worktree = str(workspace.state_dir / edit_state.WORKTREE)
+    try:
+        edit = edit_state.load(workspace)
+    except PatchqError as error:
+        return EditStatus("?", None, "?", worktree, problem=str(error))
+    if edit is None:
+        return None
+    return EditStatus(edit.tag, edit.opened, edit.since, worktree)
 
 
 def _series(workspace: Workspace, tag: str) -> SeriesStatus:

@@ -38,6 +38,17 @@ class RebaseStatus:
 
 
 @dataclass(frozen=True)
+class EditStatus:
+    """An open edit of the series on ``tag``, up to the patch ``opened`` (all of it: None)."""
+
+    tag: str
+    opened: str | None
+    since: str
+    worktree: str
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
 class LastChange:
     """The command that ``patchq undo`` takes back, when it ran, and the paths it changed."""
 
@@ -57,4 +68,5 @@ class Status:
     bases: tuple[str, ...]
     series: tuple[SeriesStatus, ...]
     rebase: RebaseStatus | None
+    edit: EditStatus | None
     last: LastChange | None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.status import RebaseStatus, Status
+from patchq.model.status import EditStatus, RebaseStatus, Status
 from patchq.report.stopped import render_stop
 from patchq.report.terminal import Writer
 from patchq.report.text import readable
@@ -26,6 +26,9 @@ def render_status(status: Status, console: Console) -> None:
     if status.rebase is not None:
         writer.blank()
         _rebase(writer, status.rebase, console)
+    if status.edit is not None:
+        writer.blank()
+        _edit(writer, status.edit)
 
 
 def _facts(status: Status) -> Iterator[tuple[str, str]]:
@@ -65,9 +68,20 @@ def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
         writer.words("Everything is decided: `patchq rebase --continue` writes the new series.")
 
 
+def _edit(writer: Writer, edit: EditStatus) -> None:
+    upto = f" up to {edit.opened}" if edit.opened else ""
+    writer.words(f"{edit.tag} is open for editing{upto}", style="bold")
+    if edit.problem:
+        writer.words(edit.problem, style="bold red")
+        return
+    writer.words(f"Its patches are commits in {edit.worktree}. Then one of:")
+    writer.words("  patchq refresh       write back what stands there")
+    writer.words("  patchq edit --abort  forget it")
+
+
 def render_status_json(status: Status) -> str:
     """``status`` as a JSON document."""
-    rebase, last = status.rebase, status.last
+    rebase, edit, last = status.rebase, status.edit, status.last
     document = {
         "schema": SCHEMA,
         "workspace": readable(status.root),
@@ -94,6 +108,14 @@ def render_status_json(status: Status) -> str:
             "unmerged": [readable(path) for path in rebase.unmerged],
             "marked": [readable(path) for path in rebase.marked],
             "problem": rebase.problem,
+        },
+        "edit": edit
+        and {
+            "tag": edit.tag,
+            "opened": edit.opened,
+            "since": edit.since,
+            "worktree": readable(edit.worktree),
+            "problem": edit.problem,
         },
         "undo": last and {"command": last.label, "time": last.time, "paths": list(last.paths)},
     }

@@ -76,6 +76,8 @@ def check(subject: Subject) -> Section:
         Failure(text, recipe.where)
         for path in sources(recipe)
         if subject.coverage.covers_path(path)
+        # a project need not have one; what the recipe names has to be there
+        and (path in recipe.pyprojects or read(path) is not None)
         for text in _unreadable(path, read(path))
     ]
     compared = compare_pins(recipe, recipe.pins, read, subject.project.settings.targets)
