@@ -1229,7 +1229,8 @@ HEADER = "inline int tile_bytes(int rows) {\n    return rows * 128;\n}\n"
 
 
 def kernel(*includes: str) -> str:
-    return "".join(f'#include "{name}"\n' for name in includes) + "int main_kernel() { return 0; }\n"
+    lines = [f'#include "{name}"\n' for name in includes]
+    return "".join([*lines, "int main_kernel() { return 0; }\n"])
 
 
 def tile_patch(upstream: Miniature) -> bytes:

@@ -112,7 +112,7 @@ def test_revive_refuses_what_upstream_has(workspace: Workspace, upstream: Miniat
     project = open_project(workspace, upstream)
     with pytest.raises(FindingsError, match="upstreamed on v2"):
         revived_directory(project, "v2", "off.patch")
-    with pytest.raises(InputError, match="no retired patch of.patch") as caught:
+    with pytest.raises(InputError, match=r"no retired patch of\.patch") as caught:
         revived_directory(project, "v2", "of.patch")
     assert caught.value.hint == "Did you mean off.patch?"
 
@@ -170,7 +170,7 @@ def test_a_story_is_told_of_a_patch_that_left_too(
     project = open_project(workspace, upstream)
     told = story(project, "off.patch")
     assert (told.kind, [column.base for column in told.columns]) == ("fix", ["v1", "v2", "v3"])
-    with pytest.raises(InputError, match="no series has a patch on.patch"):
+    with pytest.raises(InputError, match=r"no series has a patch on\.patch"):
         story(project, "on.patch")
 
 
@@ -192,7 +192,7 @@ def test_a_kept_verdict_that_was_cut_off_is_found_again(
     workspace: Workspace, upstream: Miniature
 ) -> None:
     before = judge_series(open_project(workspace, upstream), "v1", "v2").report
-    kept = [file for file in (workspace.state_dir / "cache/verdicts").rglob("*.json")]
+    kept = list((workspace.state_dir / "cache/verdicts").rglob("*.json"))
     assert kept
     for file in kept:
         file.write_bytes(file.read_bytes()[:40])

@@ -98,9 +98,7 @@ def _patch(patch: PatchReport) -> dict[str, Any]:
             for hunk in patch.hunks
         ],
         "counts": _counts(patch),
-        "effects": [
-            {"target": effect.target, "effect": effect.effect} for effect in patch.effects
-        ],
+        "effects": [{"target": effect.target, "effect": effect.effect} for effect in patch.effects],
         "evidence": [_evidence(evidence) for evidence in patch.evidence],
     }
 
