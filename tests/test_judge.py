@@ -1274,3 +1274,13 @@ def test_a_module_that_nothing_names_needs_a_person(miniature: MakeMiniature) ->
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.CONFLICT
     assert shown(report, EvidenceKind.UNREFERENCED)
+
+
+def test_an_adapted_patch_names_the_commit_that_changed_its_context(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.commit("Elsewhere (#2)", pool(OTHER_FUNCTION))
+    near = upstream.commit("Settle now (#3)", pool(OTHER_FUNCTION, CONTEXT))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.ADAPTED
+    assert [item.commit for item in shown(report, EvidenceKind.CONTEXT_CHANGED)] == [near]

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.predicate import PredicateKind, parse_predicate, with_path
+from patchq.model.predicate import parse_predicate
 
 
 @pytest.mark.parametrize(
@@ -54,21 +52,3 @@ def test_what_is_wrong_is_said(text: str, message: str, hint: str) -> None:
     assert message in caught.value.message
     assert hint in (caught.value.hint or "")
     assert caught.value.where == Where("p.patch", 7)
-
-
-paths = st.text(min_size=1, max_size=20).filter(
-    lambda path: not path.startswith("/") and ".." not in path and "\ud800" not in path
-)
-
-
-@given(path=paths)
-def test_a_path_of_any_spelling_survives_quoting(path: str) -> None:
-    moved = with_path(parse_predicate(r"contains  old   '\bx y'"), path)
-    assert moved.text.endswith(r"   '\bx y'")
-    again = parse_predicate(moved.text)
-    assert (again.kind, again.path, again.pattern) == (PredicateKind.CONTAINS, path, rb"\bx y")
-
-
-def test_a_predicate_without_path_stays() -> None:
-    predicate = parse_predicate("always")
-    assert with_path(predicate, "x") is predicate

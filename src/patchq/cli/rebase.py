@@ -194,6 +194,7 @@ def _show_taken(taken: Taken) -> None:
 def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -> int:
     """What came of it: the report, or at a stop what it waits for."""
     from patchq.cli import output
+    from patchq.engine.verify.pins import misfits_of
 
     stop = rebased.stop if stopped else None
     if json or not stop:
@@ -204,6 +205,8 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
         run.notice(f"nothing was written yet: {stop.report.name} needs you")
     else:
         run.notice(f"wrote series/{rebased.onto.name} ({len(rebased.carried)} patches)")
+        for remark in misfits_of(run.project, rebased.onto.name):
+            run.notice(f"{remark.where}: {remark.text}")
     return 1 if rebased.report.needs_review else 0
 
 

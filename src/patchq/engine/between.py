@@ -115,10 +115,6 @@ class Between:
             found = commit
         return found
 
-    def infos(self, oids: Sequence[str]) -> dict[str, CommitInfo]:
-        """What is to be said of each commit."""
-        return {oid: self._history.details(oid).info for oid in oids}
-
 
 def has_word(word: str) -> Callable[[bytes], object]:
     """A test for contents that hold ``word``."""

@@ -35,6 +35,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
 from patchq.git.objects import Entries
+from patchq.model.diff import FileChange
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -46,7 +47,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 5
+RULES = 6
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -226,6 +227,7 @@ class Judge:
             evidence += self._merged(trails)
         elif carried.rewrite is Rewrite.HUNKS:
             verdict = Verdict.ADAPTED
+            evidence += self._context_changes(facts)
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
         patch = self.with_predicates(carried.patch)
@@ -291,6 +293,32 @@ class Judge:
                     else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
                 )
         return tuple(outcomes)
+
+    def _context_changes(self, facts: _Facts) -> tuple[Evidence, ...]:
+        """The commits from which on the lines of a file's hunks stand nowhere as they were."""
+        evidence = []
+        for change in facts.case.patch.files:
+            path = change.paths[0]
+            new = facts.placements[path].new if path in facts.placements else None
+            entry = facts.entries.get(path)
+            if not change.hunks or new is None or entry is None or self._places(change, entry.oid):
+                continue
+            found = None
+            for commit in reversed(self._hop.commits((path,))):
+                then = next(
+                    (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
+                )
+                if then is None or self._places(change, then.oid):
+                    break
+                found = commit
+            text = f"changed lines around the hunks of {path}"
+            evidence.append(
+                self._hop.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
+            )
+        return tuple(item for item in evidence if item.commit)
+
+    def _places(self, change: FileChange, blob: str) -> tuple[int, ...] | None:
+        return locate(change.hunks, split_lines(self._objects.read(blob)))
 
     def _duplicates(
         self, units: Sequence[Unit], states: Sequence[State], facts: _Facts

@@ -92,16 +92,6 @@ def parse_predicate(text: str, where: Where | None = None) -> Predicate:
     return Predicate(kind, path, pattern, text)
 
 
-def with_path(predicate: Predicate, new: str) -> Predicate:
-    """The same predicate on another path; the rest of its text stays as it is."""
-    span = path_span(predicate.text)
-    if span is None:
-        return predicate
-    start, stop = span
-    text = predicate.text[:start] + shlex.quote(new) + predicate.text[stop:]
-    return Predicate(predicate.kind, new, predicate.pattern, text)
-
-
 def path_span(text: str) -> tuple[int, int] | None:
     """Where the path stands in a predicate's text; None for a predicate without one."""
     words = list(_WORD.finditer(text))

@@ -11,10 +11,11 @@ from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from patchq.engine.project import Project
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
 from patchq.model.pins import Pin, Standing, compare_pin
-from patchq.model.recipe import Recipe
+from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.settings import Target
 from patchq.model.verification import Failure, Remark, Section
 
@@ -137,6 +138,20 @@ def own_version(recipe: Recipe, read: Reader) -> str | None:
         return None
     version = _table(read(project_file(recipe.project)) or b"", "project").get("version")
     return version if isinstance(version, str) else None
+
+
+def misfits_of(project: Project, tag: str) -> tuple[Remark, ...]:
+    """What of the recipe of the series on ``tag`` does not fit that tag."""
+    directory = project.workspace.load(tag)
+    where = Where(f"series/{tag}/recipe.yaml")
+    tree, objects = project.lock.base(tag).tree, project.store.objects
+
+    def has_directory(path: str) -> bool:
+        entry = objects.entry(tree, path)
+        return entry is not None and entry.is_tree
+
+    recipe = read_recipe(directory.recipe, where)
+    return tuple(misfits(recipe, lambda path: objects.content(tree, path), has_directory))
 
 
 def misfits(recipe: Recipe, read: Reader, has_directory: Callable[[str], bool]) -> Iterator[Remark]:
