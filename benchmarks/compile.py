@@ -137,6 +137,7 @@ def _options() -> argparse.Namespace:
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     run.add_argument("--timeout", type=float, default=3600, help="seconds for one source")
     run.add_argument("--nvcc", default="nvcc")
+    run.add_argument("--cxx", default="c++")
     run.add_argument("--objects", type=Path, required=True, help="where the objects go")
     run.add_argument("--json", type=Path, required=True, help="written after every source")
     return parser.parse_args()
@@ -235,6 +236,7 @@ class Toolbox:
     """How sources become objects, and where what they need lies."""
 
     nvcc: str
+    cxx: str
     project: Path
     repositories: Mapping[str, Path]
     include: tuple[tuple[str, Path], ...]
@@ -249,7 +251,7 @@ class Toolbox:
         if unit.language == CUDA:
             command = [self.nvcc, *unit.flags, "-Xcompiler=-fPIC"]
         else:
-            command = [os.environ.get("CXX", "c++"), "-std=c++17", "-fPIC", *unit.flags]
+            command = [self.cxx, "-std=c++17", "-fPIC", *unit.flags]
         command += [*include, "-c", str(self.path_of(unit.source)), "-o", str(made)]
         return _timed(unit, command, made, self.timeout)
 
@@ -257,7 +259,8 @@ class Toolbox:
         """The shared library of the target that ``units`` are all of."""
         name, archs = units[0].target, dict.fromkeys(a for unit in units for a in unit.archs)
         target = self.objects / f"{name}.so"
-        command = [self.nvcc, "-shared", "-cudart=static", "-Xlinker", "-z,defs"]
+        # not with nvcc, which adds a cubin of its own for its default architecture
+        command = [self.cxx, "-shared", "-Wl,-z,defs"]
         command += [*map(str, map(self.object_of, units)), *libraries, "-o", str(target)]
         whole = Unit(name, "link", target.name, (), tuple(archs))
         return _timed(whole, command, target, self.timeout)
@@ -330,7 +333,7 @@ def _run(options: argparse.Namespace) -> int:
                 print(_line(done[-1]))
                 _write(options.json, plan, done)
     _summarise(plan, done)
-    return 0 if all(made.exit == 0 for made in done) else 1
+    return 0 if all(made.right for made in done) else 1
 
 
 def _is_wanted(unit: Unit, options: argparse.Namespace) -> bool:
@@ -357,6 +360,7 @@ def _toolbox(options: argparse.Namespace, plan: Plan, stubs: Path) -> Toolbox:
     headers += [("", Path(sysconfig.get_path("include"))), ("", stubs)]
     return Toolbox(
         nvcc=options.nvcc,
+        cxx=options.cxx,
         project=project,
         repositories=dict(map(_named, options.repository)),
         include=tuple(headers),
@@ -393,7 +397,7 @@ def _write(file: Path, plan: Plan, done: Sequence[Done]) -> None:
 
 def _line(made: Done) -> str:
     holds = " ".join(f"{arch}×{count}" for arch, count in made.holds.items()) or "-"
-    outcome = "ok" if made.right else f"exit {made.exit}"
+    outcome = f"exit {made.exit}" if made.exit else "ok" if made.right else "differs"
     return (
         f"{outcome:8} {made.seconds:7.1f} s {made.peak / 2**30:6.2f} GiB  {holds:12} "
         f"{made.target} {made.source}"
