@@ -168,7 +168,9 @@ class Worktree:
         """
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
             index = Path(scratch, "index")
-            shutil.copyfile(self._directory / "index", index)
+            # with its time: git looks into files that are as young as the index, whose sizes
+            # and seconds may be the same though they changed (racy-git in git's documentation)
+            shutil.copy2(self._directory / "index", index)
             place = {"GIT_INDEX_FILE": str(index), **self._place}
             self._store.git.run("add", "--all", "--sparse", environment=place)
             written = self._store.git.run("write-tree", environment=place).stdout
