@@ -6,11 +6,11 @@ Such a merge is clean and wrong: the line would stand there twice.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from patchq.engine.traces import count_stripped
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.model.diff import Hunk
@@ -35,7 +35,7 @@ def find_duplicate(hunk: Hunk, before: bytes, ours: bytes, result: bytes) -> Dup
     themselves. Where the hunk replaces lines, a clean merge has found those in their place, so
     that what upstream did elsewhere was for another place.
     """
-    then, now, merged = _count(before), _count(ours), _count(result)
+    then, now, merged = count_stripped(before), count_stripped(ours), count_stripped(result)
     lines = tuple(
         line
         for line in dict.fromkeys(_inserted(hunk))
@@ -58,13 +58,9 @@ def brought_by(
     duplicate: Duplicate, before: bytes, commits: Sequence[CommitInfo], name: str, objects: Objects
 ) -> CommitInfo | None:
     """The first of ``commits`` after which file ``name`` has one of the lines more often."""
-    then = _count(before)
+    then = count_stripped(before)
     for commit in commits:
-        now = _count(objects.content(commit.tree, name) or b"")
+        now = count_stripped(objects.content(commit.tree, name) or b"")
         if any(now[line] > then[line] for line in duplicate.lines):
             return commit
     return None
-
-
-def _count(content: bytes) -> Counter[bytes]:
-    return Counter(line.strip() for line in content.split(b"\n"))

@@ -7,15 +7,15 @@ The file is replaced in one step and checked when it is read.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from patchq.engine.state_file import forget_state, save_state
 from patchq.errors import InputError, PatchqError, Where
-from patchq.model.workspace import Workspace, ensure_state_dir
+from patchq.model.workspace import Workspace
 
 FILE = "edit.json"
 WORKTREE = "edit"
@@ -73,18 +73,12 @@ def load(workspace: Workspace) -> Edit | None:
 
 def save(workspace: Workspace, edit: Edit) -> None:
     """Make ``edit`` the open one, in one step that survives a crash."""
-    directory = ensure_state_dir(workspace)
-    aside = directory / f"{FILE}.new"
-    with aside.open("wb") as file:
-        file.write(json.dumps(_written(edit), indent=1).encode("ascii"))
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(directory / FILE)
+    save_state(workspace, FILE, _written(edit))
 
 
 def forget(workspace: Workspace) -> None:
     """End the open edit, whatever its file holds."""
-    _path(workspace).unlink(missing_ok=True)
+    forget_state(workspace, FILE)
 
 
 def is_open(workspace: Workspace) -> bool:

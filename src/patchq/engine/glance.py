@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from patchq.engine.units import Unit, split_lines
+from patchq.engine.units import Unit, common_ends
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
+from patchq.model.diff import split_lines
 
 _CONTEXT = 3
 
@@ -63,9 +64,7 @@ class Glance:
         if before is None or after is None or before.mode != after.mode:
             return None
         old, new = (split_lines(self._objects.read(entry.oid)) for entry in (before, after))
-        same = min(len(old), len(new))
-        head = next((n for n in range(same) if old[n] != new[n]), same)
-        tail = next((n for n in range(same - head) if old[-1 - n] != new[-1 - n]), same - head)
+        head, tail = common_ends(old, new)
         first = max(head - _CONTEXT, 0)
         sides = [
             b"\n" + b"".join(lines[first : len(lines) - max(tail - _CONTEXT, 0)])

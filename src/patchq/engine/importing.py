@@ -21,7 +21,7 @@ from pathlib import PurePath
 
 from patchq.engine.stack import Stack, below
 from patchq.engine.transaction import Transaction
-from patchq.engine.units import locate, split_lines
+from patchq.engine.units import locate
 from patchq.engine.wording import ADDRESS, author_of, raw_date, slug
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
@@ -29,7 +29,7 @@ from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
 from patchq.git.store import Store
-from patchq.model.diff import ChangeKind, FileChange, Hunk
+from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
 from patchq.model.header import Header, HeaderForm, description
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair

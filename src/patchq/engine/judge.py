@@ -27,7 +27,7 @@ from patchq.engine.hop import Hop, Placement, Whereabouts
 from patchq.engine.references import LostReference, References
 from patchq.engine.stack import Stack
 from patchq.engine.trail import Fate, Trail, Walker
-from patchq.engine.units import Unit, locate, split_lines, split_units
+from patchq.engine.units import Unit, locate, split_units
 from patchq.engine.watch import watched
 from patchq.errors import PatchqError
 from patchq.git.apply import Applied
@@ -35,7 +35,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
 from patchq.git.objects import Entries
-from patchq.model.diff import FileChange
+from patchq.model.diff import FileChange, split_lines
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,

@@ -19,8 +19,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
+from patchq.engine.state_file import forget_state, save_state
 from patchq.errors import InputError, PatchqError, Where
-from patchq.model.workspace import Workspace, ensure_state_dir
+from patchq.model.workspace import Workspace
 
 FILE = "operation.json"
 SCHEMA = "patchq.operation/1"
@@ -109,20 +110,12 @@ def load(workspace: Workspace) -> Operation | None:
 
 def save(workspace: Workspace, operation: Operation) -> None:
     """Make ``operation`` the one under way, in one step that survives a crash."""
-    directory = ensure_state_dir(workspace)
-    aside = directory / f"{FILE}.new"
-    with aside.open("wb") as file:
-        file.write(json.dumps(_written(operation), indent=1).encode("ascii"))
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(directory / FILE)
-    _sync(directory)
+    save_state(workspace, FILE, _written(operation))
 
 
 def forget(workspace: Workspace) -> None:
     """End the operation under way, whatever its file holds."""
-    _path(workspace).unlink(missing_ok=True)
-    _sync(workspace.state_dir)
+    forget_state(workspace, FILE)
 
 
 def is_under_way(workspace: Workspace) -> bool:
@@ -174,14 +167,6 @@ def hash_files(files: Mapping[str, bytes]) -> str:
 
 def _path(workspace: Workspace) -> Path:
     return workspace.state_dir / FILE
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _refuse(message: str, where: Where) -> NoReturn:

@@ -15,13 +15,14 @@ from patchq.engine.change import Change, Changes
 from patchq.engine.importing import Given, read_given
 from patchq.engine.project import Project
 from patchq.engine.stack import Stack
-from patchq.engine.units import locate, split_lines
+from patchq.engine.units import locate
 from patchq.engine.wording import Wording, wording
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo, History
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.objects import Entry
+from patchq.model.diff import split_lines
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
 

@@ -21,8 +21,8 @@ def still_there(before: bytes, after: bytes, landed: bytes, final: bytes) -> boo
 
     ``landed`` is the file as the change left it upstream, ``final`` as it is at the end.
     """
-    old, new = _count(before), _count(after)
-    then, now = _count(landed), _count(final)
+    old, new = count_stripped(before), count_stripped(after)
+    then, now = count_stripped(landed), count_stripped(final)
     removed, added = _telling(old - new), _telling(new - old)
     if any(now[line] > then[line] for line in removed):
         return False
@@ -53,5 +53,6 @@ def _telling(lines: Counter[bytes]) -> list[bytes]:
     return [line for line in lines if _WORD.search(line)]
 
 
-def _count(content: bytes) -> Counter[bytes]:
+def count_stripped(content: bytes) -> Counter[bytes]:
+    """How often each line stands in ``content``, indentation aside."""
     return Counter(line.strip() for line in content.split(b"\n"))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from patchq.git.apply import Applied
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry, Objects
-from patchq.model.diff import FileChange, Hunk
+from patchq.model.diff import FileChange, Hunk, split_lines
 from patchq.model.patch import Patch
 
 
@@ -73,9 +73,7 @@ def changed_region(unit: Unit, objects: Objects) -> Region | None:
         return None
     old = split_lines(objects.read(before.oid))
     new = split_lines(objects.read(after.oid))
-    same = min(len(old), len(new))
-    first = next((n for n in range(same) if old[n] != new[n]), same)
-    tail = next((n for n in range(same - first) if old[-1 - n] != new[-1 - n]), same - first)
+    first, tail = common_ends(old, new)
     end = len(old) - tail
     if end <= first:
         first, end = max(first - 1, 0), min(first + 1, len(old))
@@ -122,11 +120,12 @@ def _is_text(entry: Entry) -> bool:
     return entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
 
 
-def split_lines(content: bytes) -> list[bytes]:
-    """Lines with their endings; only LF ends a line, as for git."""
-    lines = [line + b"\n" for line in content.split(b"\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
+def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines two texts have in common at the beginning, and behind that at the end."""
+    same = min(len(old), len(new))
+    head = next((n for n in range(same) if old[n] != new[n]), same)
+    tail = next((n for n in range(same - head) if old[-1 - n] != new[-1 - n]), same - head)
+    return head, tail
 
 
 def locate(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | None:
