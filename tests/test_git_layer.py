@@ -9,13 +9,13 @@ from miniature import MakeMiniature, Miniature, executable, symlink
 
 from patchq.errors import UpstreamError
 from patchq.git.apply import Applied, Refused
-from patchq.git.history import History, Touch
+from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
 from patchq.git.merge import Question
 from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError
 from patchq.git.process import Result
 from patchq.git.renames import DirectorySplit, RenameMap
-from patchq.git.search import count_lines
+from patchq.git.search import count_lines, files_with_words, known_words
 from patchq.git.store import Store, open_store
 
 TEN = "".join(f"line number {number}\n" for number in range(10))
@@ -365,6 +365,20 @@ def test_a_directory_inside_a_moved_one(upstream: Miniature, store: Store, tmp_p
     assert moves.added("src/new") == "lib/core/new"
 
 
+def test_commits_for_many_paths_serve_for_each_of_them(upstream: Miniature, store: Store) -> None:
+    start = upstream.id("main")
+    upstream.commit("Edit one", {"README": "read on\n"})
+    upstream.commit("Edit both", {"README": "read\n", "a/b/deep.py": ten((0, "zero"))})
+    upstream.move("a/b", "c", "Move")
+    upstream.commit("Edit it there", {"c/deep.py": ten((0, "zero"), (9, "nine"))})
+    upstream.commit("Another", {"other": "text\n"})
+    history, end = History(store.git), upstream.id("main")
+    every = history.touching(start, end, ["README", "a/b/deep.py", "a/b/run.sh", "other"])
+    for paths in (["README"], ["a/b/deep.py"], ["c/deep.py"], ["README", "a/b/run.sh"], ["none"]):
+        assert narrow(every, paths) == history.touching(start, end, paths)
+    assert len(narrow(every, ["a/b/deep.py"])) == 3
+
+
 # Searching
 
 
@@ -372,6 +386,28 @@ def test_lines_are_counted_whole(upstream: Miniature, store: Store) -> None:
     upstream.commit("Say it", {"x": "  say it twice\nsay it twice\nwe say it twice\n"})
     found = count_lines(store.git, tree(upstream), [b"say it twice", b"never said"])
     assert found == {(b"say it twice", "x"): 2}
+
+
+def test_lines_are_taken_literally(upstream: Miniature, store: Store) -> None:
+    lines = [r"if (a|b)* == [0-9]{2}: # \1", "^start.of$ +1?", "plain words"]
+    others = ["if a == 0", "xstart of +1", "start.of +1"]
+    upstream.commit("Say it", {"x": "\n".join([*lines, *others, ""])})
+    found = count_lines(store.git, tree(upstream), [line.encode() for line in lines])
+    assert found == {(line.encode(), "x"): 1 for line in lines}
+
+
+def test_words_are_found_whole_beside_longer_ones(upstream: Miniature, store: Store) -> None:
+    text = "cache caches a.cache\nfile.list of files\nfile.lists\n"
+    upstream.commit("Say it", {"x": text, "d[1]/y": "cache\n", "d[1]/e/z": "cache\n"})
+    words = ["cache", "file", "file.list", "cach"]
+    found = files_with_words(store.git, tree(upstream), words)
+    assert found == {
+        "cache": {"x", "d[1]/y", "d[1]/e/z"},
+        "file": {"x"},
+        "file.list": {"x"},
+    }
+    assert files_with_words(store.git, tree(upstream), words, ["d[1]"]) == {"cache": {"d[1]/y"}}
+    assert known_words(store.git, tree(upstream), words, [".txt"]) == frozenset()
 
 
 # Applying

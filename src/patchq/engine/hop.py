@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from patchq.git.history import CommitInfo, History
+from patchq.git.history import CommitInfo, History, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import DirectorySplit, RenameMap
 from patchq.git.store import Store
@@ -68,6 +68,7 @@ class Hop:
         self._cache = cache
         self._history = History(store.git)
         self._placements: dict[str, Placement] = {}
+        self._expected: set[str] = set()
 
     @property
     def has_history(self) -> bool:
@@ -101,16 +102,15 @@ class Hop:
             self._placements[path] = self._place(path)
         return self._placements[path]
 
+    def expect(self, paths: Iterable[str]) -> None:
+        """Say which paths :meth:`commits` will be asked about: git is asked for all at once."""
+        self._expected.update(paths)
+
     def commits(self, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
         """The commits between the bases that touch ``paths`` under any name, oldest first."""
         if not self.has_history:
             return ()
-        names = dict.fromkeys(paths)
-        for path in list(names):
-            placement = self.place(path)
-            if placement.new is not None:
-                names[placement.new] = None
-        return self._touching(tuple(sorted(names)))
+        return self._touching(self._names(paths))
 
     def first_tag(self, commit: str) -> str | None:
         """The first base of the lock, up to the new one, that contains ``commit``."""
@@ -189,11 +189,25 @@ class Hop:
             return Placement(path, None, Whereabouts.SPLIT, target.targets)
         return Placement(path, target, Whereabouts.SAME if target == path else Whereabouts.MOVED)
 
-    def _touching(self, names: tuple[str, ...]) -> tuple[CommitInfo, ...]:
+    def _names(self, paths: Iterable[str]) -> frozenset[str]:
+        """``paths`` on both bases."""
+        old = set(paths)
+        return frozenset(old | {new for path in old if (new := self.place(path).new) is not None})
+
+    def _touching(self, names: frozenset[str]) -> tuple[CommitInfo, ...]:
         if names not in self._logs:
-            self._logs[names] = self._history.touching(self.old.commit, self.new.commit, names)
+            known, log = self._expected_log
+            self._logs[names] = narrow(log, names) if names <= known else self._log(names)
         return self._logs[names]
 
     @cached_property
-    def _logs(self) -> dict[tuple[str, ...], tuple[CommitInfo, ...]]:
+    def _expected_log(self) -> tuple[frozenset[str], tuple[CommitInfo, ...]]:
+        names = self._names(self._expected)
+        return names, self._log(names) if names else ()
+
+    def _log(self, names: Iterable[str]) -> tuple[CommitInfo, ...]:
+        return self._history.touching(self.old.commit, self.new.commit, sorted(names))
+
+    @cached_property
+    def _logs(self) -> dict[frozenset[str], tuple[CommitInfo, ...]]:
         return {}

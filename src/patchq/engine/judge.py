@@ -47,7 +47,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 6
+RULES = 7
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -112,6 +112,8 @@ class Judge:
 
     def __init__(self, hop: Hop, stack: Stack, paths: Iterable[str]):
         """``paths`` are those of all the patches to be judged: looked up in one go."""
+        paths = sorted(paths)
+        hop.expect(path for path in paths if hop.covers(path))
         self._hop = hop
         self._references = References(hop, paths)
         self._objects = hop.store.objects
@@ -162,12 +164,22 @@ class Judge:
     def judge(self, case: Case) -> Judgement:
         """The judgement on a patch that both bases cover and that stands on the old one."""
         facts = self._find(case)
-        if facts.merged.clean and not self._nowhere(facts):
+        if self._has_effect(facts):
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
         evidence = (*judgement.report.evidence, *watched(self._hop, case.patch))
         return replace(judgement, report=replace(judgement.report, evidence=evidence))
+
+    def landed(self, case: Case) -> Judgement | None:
+        """The judgement on a patch that upstream has all of, None on any other."""
+        facts = self._find(case)
+        if self._has_effect(facts):
+            return None
+        units, states = self._apart(facts)
+        if not {State.EMPTY, State.COLLIDES}.issuperset(states):
+            return None
+        return self._upstreamed(facts, self._follow(units, states, facts))
 
     def _find(self, case: Case) -> _Facts:
         applied = case.applied
@@ -180,6 +192,15 @@ class Judge:
         merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
         return _Facts(case, placements, entries, merged)
 
+    def _has_effect(self, facts: _Facts) -> bool:
+        """Whether the patch merges, and changes something where it does."""
+        merged = facts.merged
+        return merged.clean and not self._nowhere(facts) and not self._is_empty(facts)
+
+    def _is_empty(self, facts: _Facts) -> bool:
+        merged = facts.merged
+        return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
+
     def _nowhere(self, facts: _Facts) -> bool:
         """Whether the merge would put a file where it has no certain place."""
         return any(
@@ -190,13 +211,10 @@ class Judge:
     # -- the merge is clean ------------------------------------------------------------------
 
     def _judge_clean(self, facts: _Facts) -> Judgement:
-        if facts.merged.tree == self._objects.tree_of(facts.entries):
-            return self._judge_collision(facts)
         ruled = self._by_rules(facts.case.patch, facts.case.accepted)
         if ruled is not None:
             return self._ruled(facts, *ruled)
-        units = self._units(facts)
-        states = self._states(units, facts)
+        units, states = self._apart(facts)
         upstream = {
             (unit.file, index)
             for unit, state in zip(units, states, strict=True)
@@ -380,21 +398,11 @@ class Judge:
     # -- the merge is empty, or collides -----------------------------------------------------
 
     def _judge_collision(self, facts: _Facts) -> Judgement:
-        units = self._units(facts)
-        if facts.merged.clean and facts.merged.tree == self._objects.tree_of(facts.entries):
-            states = [State.EMPTY] * len(units)
-        else:
-            states = self._states(units, facts)
+        units, states = self._apart(facts)
         trails = self._follow(units, states, facts)
-        if all(trail.has_landed for trail in trails):
-            return Judgement(
-                self._report(
-                    facts,
-                    Verdict.UPSTREAMED,
-                    hunks=_trail_outcomes(trails, facts),
-                    evidence=self._merged(trails),
-                )
-            )
+        upstreamed = self._upstreamed(facts, trails)
+        if upstreamed is not None:
+            return upstreamed
         losses = self._losses(trails, facts)
         evidence = self._gone_evidence(facts, losses)
         if self._all_gone(trails, losses, evidence):
@@ -416,6 +424,18 @@ class Judge:
         evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
             self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
+        )
+
+    def _upstreamed(self, facts: _Facts, trails: Sequence[Trail]) -> Judgement | None:
+        if not all(trail.has_landed for trail in trails):
+            return None
+        return Judgement(
+            self._report(
+                facts,
+                Verdict.UPSTREAMED,
+                hunks=_trail_outcomes(trails, facts),
+                evidence=self._merged(trails),
+            )
         )
 
     def _losses(self, trails: Sequence[Trail], facts: _Facts) -> list[_Loss]:
@@ -511,13 +531,13 @@ class Judge:
 
     # -- shared ------------------------------------------------------------------------------
 
-    def _units(self, facts: _Facts) -> tuple[Unit, ...]:
-        return split_units(facts.case.patch, facts.case.applied, self._objects)
-
-    def _states(self, units: Sequence[Unit], facts: _Facts) -> list[State]:
-        return self._walker.states(
-            units, [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
-        )
+    def _apart(self, facts: _Facts) -> tuple[tuple[Unit, ...], list[State]]:
+        """The units of the patch, and what a merge of each alone gives."""
+        units = split_units(facts.case.patch, facts.case.applied, self._objects)
+        if self._is_empty(facts):
+            return units, [State.EMPTY] * len(units)
+        ours = [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
+        return units, self._walker.states(units, ours)
 
     def _follow(self, units: Sequence[Unit], states: Sequence[State], facts: _Facts) -> list[Trail]:
         return self._walker.follow(units, states, facts.entries)

@@ -8,6 +8,7 @@ pattern or at run time, so there a person has to look.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,11 +45,10 @@ class References:
 
     def lost(self, path: str) -> LostReference | None:
         """What is known where ``path`` (of the old base) lost its last reference."""
-        word = self._words.get(path)
-        new = self._hop.place(path).new
-        if word is None or new is None or self._mentions(self._now, word, new):
+        word = self._unmentioned.get(path)
+        if word is None:
             return None
-        before = sorted(self._mentions(self._before, word, path))
+        before = sorted(_mentions(self._before, word, path))
         if not before:
             return None
         return max(
@@ -57,24 +57,22 @@ class References:
         )
 
     @cached_property
-    def _now(self) -> Mapping[str, frozenset[str]]:
-        return files_with_words(
-            self._hop.store.git, self._hop.new.tree, sorted(set(self._words.values()))
-        )
+    def _unmentioned(self) -> Mapping[str, str]:
+        """The words of the files that no other file of the new base mentions, by path.
+
+        Most are mentioned by a file beside them, so that is where to look first.
+        """
+        git, tree = self._hop.store.git, self._hop.new.tree
+        places = {path: new for path in self._words if (new := self._hop.place(path).new)}
+        beside = {parent for new in places.values() if (parent := posixpath.dirname(new))}
+        words = {path: self._words[path] for path in places}
+        left = _unseen(words, places, files_with_words(git, tree, set(words.values()), beside))
+        return _unseen(left, places, files_with_words(git, tree, set(left.values())))
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
-        unseen = [
-            word
-            for path, word in self._words.items()
-            if (new := self._hop.place(path).new) and not self._mentions(self._now, word, new)
-        ]
-        return files_with_words(self._hop.store.git, self._hop.old.tree, sorted(set(unseen)))
-
-    def _mentions(
-        self, found: Mapping[str, frozenset[str]], word: str, itself: str
-    ) -> frozenset[str]:
-        return found.get(word, frozenset()) - {itself}
+        words = set(self._unmentioned.values())
+        return files_with_words(self._hop.store.git, self._hop.old.tree, words)
 
     def _end(self, file: str, word: str) -> CommitInfo | None:
         """The last commit that took ``word`` out of ``file``."""
@@ -89,6 +87,17 @@ class References:
                 found = commit
             had = has
         return found
+
+
+def _unseen(
+    words: Mapping[str, str], places: Mapping[str, str], found: Mapping[str, frozenset[str]]
+) -> dict[str, str]:
+    """Those of ``words`` (by path) that only the file itself, at its place, was found to hold."""
+    return {path: word for path, word in words.items() if not _mentions(found, word, places[path])}
+
+
+def _mentions(found: Mapping[str, frozenset[str]], word: str, itself: str) -> frozenset[str]:
+    return found.get(word, frozenset()) - {itself}
 
 
 def _word(path: str) -> str | None:

@@ -45,11 +45,11 @@ class RunJudge:
             if settled[name].report.action is not Action.REVIEW:
                 continue
             for run in self._runs(name, links):
+                if any(settled[link.patch.name].stands for link in run):
+                    break  # one of them was carried: it is not in upstream as it stands
                 landed = self._landed(run)
                 if landed is None:
                     continue
-                if any(settled[link.patch.name].stands for link in run):
-                    break  # one of them was carried: it is not in upstream as it stands
                 settled.update(
                     (link.patch.name, _upstreamed(settled[link.patch.name], landed, run))
                     for link in run
@@ -83,8 +83,7 @@ class RunJudge:
             return None
         together = Patch(" + ".join(link.patch.name for link in run), diff)
         applied = Applied(run[-1].applied.tree, before, after)
-        judgement = self._judge.judge(Case(together, applied, run[0].ours))
-        return judgement if judgement.report.verdict is Verdict.UPSTREAMED else None
+        return self._judge.landed(Case(together, applied, run[0].ours))
 
 
 def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[Link]) -> Judgement:

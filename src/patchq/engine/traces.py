@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 _WORD = re.compile(rb"[A-Za-z0-9_]{2,}")
 _ALIKE = 0.6
@@ -53,6 +54,7 @@ def _telling(lines: Counter[bytes]) -> list[bytes]:
     return [line for line in lines if _WORD.search(line)]
 
 
+@lru_cache(maxsize=64)
 def count_stripped(content: bytes) -> Counter[bytes]:
     """How often each line stands in ``content``, indentation aside."""
     return Counter(line.strip() for line in content.split(b"\n"))

@@ -7,9 +7,10 @@ commit and collides at the tag has *landed* and was edited since, unless it was 
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from patchq.engine.glance import Glance, State
@@ -17,7 +18,7 @@ from patchq.engine.hop import Hop
 from patchq.engine.traces import still_there
 from patchq.engine.units import Unit
 from patchq.git.history import CommitInfo
-from patchq.git.merge import Question
+from patchq.git.merge import Merged, Question
 from patchq.git.objects import Entries, Entry
 
 
@@ -93,10 +94,15 @@ class Walker:
         self, units: Sequence[Unit], ends: Sequence[State], final: Mapping[str, Entry | None]
     ) -> list[Trail]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths."""
-        return [
-            self._trail(unit, steps, end, {path: final.get(path) for path in unit.paths})
+        trails = [
+            self._trail(unit, steps, end)
             for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
         ]
+        open_ = [number for number, trail in enumerate(trails) if trail.fate is Fate.UNTRACED]
+        fates = self._fates([trails[number] for number in open_], final)
+        for number, fate in zip(open_, fates, strict=True):
+            trails[number] = replace(trails[number], fate=fate)
+        return trails
 
     def _steps(self, units: Sequence[Unit]) -> list[tuple[Step, ...]]:
         paths = sorted({path for unit in units for path in unit.paths})
@@ -114,7 +120,7 @@ class Walker:
         trails: list[list[Step]] = [[] for _ in units]
         for (number, commit, entries), state in zip(asked, states, strict=True):
             trails[number].append(Step(commit, state, entries))
-        return [self._confirmed(unit, steps) for unit, steps in zip(units, trails, strict=True)]
+        return self._confirmed(units, trails)
 
     def _look(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """:meth:`states`, where the text alone does not show what git would say."""
@@ -125,19 +131,29 @@ class Walker:
         merged = dict(zip(open_, found, strict=True))
         return [merged[n] if state is None else state for n, state in enumerate(seen)]
 
-    def _confirmed(self, unit: Unit, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """``steps``, with git asked about those that a landing is read from."""
-        empty = [number for number, step in enumerate(steps) if step.state is State.EMPTY]
-        if not empty:
-            return tuple(steps)
-        ends = sorted({empty[0], empty[-1]})
-        asked = self.states([unit] * len(ends), [steps[number].entries for number in ends])
-        if all(state is State.EMPTY for state in asked):
-            return tuple(steps)
-        states = self.states([unit] * len(steps), [step.entries for step in steps])
-        return tuple(
-            Step(step.commit, state, step.entries)
-            for step, state in zip(steps, states, strict=True)
+    def _confirmed(
+        self, units: Sequence[Unit], trails: Sequence[Sequence[Step]]
+    ) -> list[tuple[Step, ...]]:
+        """``trails``, with git asked about the steps that a landing is read from."""
+        telling = [
+            (number, step) for number, steps in enumerate(trails) for step in _first_and_last(steps)
+        ]
+        states = self._ask(units, telling)
+        doubtful = {
+            number
+            for (number, _), state in zip(telling, states, strict=True)
+            if state is not State.EMPTY
+        }
+        every = [(number, step) for number in sorted(doubtful) for step in trails[number]]
+        asked: dict[int, list[Step]] = {number: [] for number in doubtful}
+        for (number, step), state in zip(every, self._ask(units, every), strict=True):
+            asked[number].append(replace(step, state=state))
+        return [tuple(asked.get(number, steps)) for number, steps in enumerate(trails)]
+
+    def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, Step]]) -> list[State]:
+        """What git says of each step of the unit with that number."""
+        return self.states(
+            [units[number] for number, _ in steps], [step.entries for _, step in steps]
         )
 
     def _entries(self, tree: str, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
@@ -147,16 +163,17 @@ class Walker:
             found[path] = next((entry for entry in present if entry is not None), None)
         return found
 
-    def _trail(self, unit: Unit, steps: tuple[Step, ...], end: State, final: Entries) -> Trail:
-        last = max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
+    def _trail(self, unit: Unit, steps: tuple[Step, ...], end: State) -> Trail:
+        """The trail by its steps alone: of one that landed and is not empty at the end, no trace
+        has been looked for yet."""
+        last = _last_empty(steps)
         if last is None:
             return Trail(unit, steps, end)
         landed = steps[self._run_start(steps, last)].commit
         if end is State.EMPTY:
             return Trail(unit, steps, end, landed, Fate.THERE)
-        if self._was_out(steps[last], steps[last + 1 :]):
-            return Trail(unit, steps, end, landed, Fate.UNDONE)
-        return Trail(unit, steps, end, landed, self._fate(unit, steps[last].entries, final))
+        out = self._was_out(steps[last], steps[last + 1 :])
+        return Trail(unit, steps, end, landed, Fate.UNDONE if out else Fate.UNTRACED)
 
     def _run_start(self, steps: Sequence[Step], last: int) -> int:
         """Where the run of empty states that ends at ``last`` begins.
@@ -192,19 +209,43 @@ class Walker:
             for step in later
         )
 
-    def _fate(self, unit: Unit, landed: Entries, final: Entries) -> Fate:
-        """What became of a unit that landed and is not empty at the end.
+    def _fates(self, trails: Sequence[Trail], final: Entries) -> list[Fate]:
+        """What became of units that landed and are not empty at the end."""
+        thens = [_landed_on(trail.steps) for trail in trails]
+        ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
+        withouts = self._merger.merge_all(
+            [
+                Question(
+                    self._tree(trail.unit.after), self._tree(then), self._tree(trail.unit.before)
+                )
+                for trail, then in zip(trails, thens, strict=True)
+            ]
+        )
+        removals = self._merger.merge_all(
+            [
+                Question(self._tree(then), self._tree(end), without.tree)
+                for then, end, without in zip(thens, ends, withouts, strict=True)
+            ]
+        )
+        return [
+            self._fate(trail.unit, then, end, without, removal)
+            for trail, then, end, without, removal in zip(
+                trails, thens, ends, withouts, removals, strict=True
+            )
+        ]
 
-        It was undone where taking it out of the tree it landed in changes nothing at the end.
-        Where git cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
+    def _fate(
+        self, unit: Unit, landed: Entries, final: Entries, without: Merged, removal: Merged
+    ) -> Fate:
+        """What became of a unit, by what git says of taking it out.
+
+        ``without`` is the tree it landed in with the unit taken out of it, ``removal`` the end with
+        the same done to it. The unit was undone where that changes nothing at the end. Where git
+        cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
         """
-        tree = self._objects.tree_of
-        without = self._merger.merge(tree(unit.after), tree(landed), tree(unit.before))
         if not without.clean:
             return Fate.UNTRACED
-        ours = tree(final)
-        removal = self._merger.merge(tree(landed), ours, without.tree)
-        if removal.clean and removal.tree == ours:
+        if removal.clean and removal.tree == self._tree(final):
             return Fate.UNDONE
         shows = all(self._shows(unit, path, landed, final) for path in unit.paths)
         return Fate.THERE if shows else Fate.UNTRACED
@@ -216,8 +257,33 @@ class Walker:
         return still_there(*(self._objects.read(entry.oid) if entry else b"" for entry in states))
 
     def _question(self, unit: Unit, ours: Entries) -> Question:
-        tree = self._objects.tree_of
-        return Question(tree(unit.before), tree(ours), tree(unit.after))
+        return Question(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
+
+    def _tree(self, entries: Entries) -> str:
+        """A tree of just these paths, below the directory that they have in common.
+
+        A merge goes by how paths stand to each other: the directories above would only cost
+        objects.
+        """
+        common = posixpath.commonpath([posixpath.dirname(path) for path in entries])
+        return self._objects.tree_of(
+            {posixpath.relpath(path, common or "."): entry for path, entry in entries.items()}
+        )
+
+
+def _first_and_last(steps: Sequence[Step]) -> list[Step]:
+    """The first and the last step on which the unit is empty."""
+    empty = [step for step in steps if step.state is State.EMPTY]
+    return [empty[0], empty[-1]] if empty else []
+
+
+def _last_empty(steps: Sequence[Step]) -> int | None:
+    return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
+
+
+def _landed_on(steps: Sequence[Step]) -> Entries:
+    """The files on the last commit that has the unit."""
+    return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)
 
 
 def _reverts(subject: str, title: str) -> bool:

@@ -7,7 +7,7 @@ the patch's own base, so that git's three-way merge can be asked about it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchq.git.apply import Applied
@@ -128,7 +128,7 @@ def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     return head, tail
 
 
-def locate(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | None:
+def locate(hunks: Sequence[Hunk], lines: list[bytes]) -> tuple[int, ...] | None:
     """The 0-based line where each hunk stands in ``lines``, in order; None if one does not.
 
     Like git apply, the match nearest to the place the hunk names (moved by what earlier hunks
@@ -148,25 +148,17 @@ def locate(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | N
     return tuple(positions)
 
 
-def _nearest(
-    wanted: Sequence[bytes], lines: Sequence[bytes], around: int, floor: int
-) -> int | None:
+def _nearest(wanted: Sequence[bytes], lines: list[bytes], around: int, floor: int) -> int | None:
     last = len(lines) - len(wanted)
-    matches = (at for at in _outwards(around, floor, last) if _matches(wanted, lines, at))
-    return next(matches, None)
-
-
-def _outwards(around: int, first: int, last: int) -> Iterator[int]:
-    around = min(max(around, first), max(last, first))
-    for distance in range(max(last - around, around - first) + 1):
-        if first <= around + distance <= last:
-            yield around + distance
-        if distance and first <= around - distance <= last:
-            yield around - distance
-
-
-def _matches(wanted: Sequence[bytes], lines: Sequence[bytes], at: int) -> bool:
-    return all(lines[at + offset] == line for offset, line in enumerate(wanted))
+    if last < floor:
+        return None
+    if not wanted:
+        return min(max(around, floor), last)
+    first, *rest = wanted
+    places = (at for at in range(floor, last + 1) if lines[at] == first)
+    matches = (at for at in places if lines[at + 1 : at + len(wanted)] == rest)
+    # of two as near, the one further down
+    return min(matches, key=lambda at: (abs(at - around), -at), default=None)
 
 
 def _splice(lines: Sequence[bytes], changes: Sequence[tuple[Hunk, int]]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patchq.git.objects import decode_path, encode_path
 from patchq.git.process import Git
@@ -66,19 +66,13 @@ class History:
         Names that a path had in between are followed: a commit that renames one of ``paths``
         brings its other name into the search.
         """
-        wanted = dict.fromkeys(paths)
+        wanted = set(paths)
         while True:
-            found = self._log(old, new, wanted)
-            other = {
-                name
-                for commit in found
-                for touch in commit.touches
-                if touch.status == "R" and (touch.old in wanted or touch.new in wanted)
-                for name in (touch.old, touch.new)
-            }
-            if other <= wanted.keys():
+            found = self._log(old, new, sorted(wanted))
+            other = _renamed(found)
+            if other <= wanted:
                 return found
-            wanted.update(dict.fromkeys(sorted(other)))
+            wanted |= other
 
     def _log(self, old: str, new: str, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
         # --full-diff shows both ends of a rename although only one of them is asked for;
@@ -89,6 +83,7 @@ class History:
             "--reverse",
             "--topo-order",
             "--no-merges",
+            "--full-history",
             "--full-diff",
             "--raw",
             "-z",
@@ -200,6 +195,36 @@ class History:
             "log", "--reverse", "--topo-order", "-z", f"--format={_FORMAT}", new, f"^{old}"
         ).stdout
         return tuple(_commits(output, set()))
+
+
+def narrow(commits: Iterable[CommitInfo], paths: Iterable[str]) -> tuple[CommitInfo, ...]:
+    """Those of ``commits`` that touch ``paths`` under any name, with the touches of these alone.
+
+    ``commits`` are from :meth:`History.touching` for at least these paths: the answer is what it
+    gives for them.
+    """
+    wanted = set(paths)
+    while True:
+        found = tuple(
+            replace(commit, touches=touches)
+            for commit in commits
+            if (touches := tuple(t for t in commit.touches if t.old in wanted or t.new in wanted))
+        )
+        other = _renamed(found)
+        if other <= wanted:
+            return found
+        wanted |= other
+
+
+def _renamed(commits: Iterable[CommitInfo]) -> set[str]:
+    """Both names of every file that the commits renamed."""
+    return {
+        name
+        for commit in commits
+        for touch in commit.touches
+        if touch.status == "R"
+        for name in (touch.old, touch.new)
+    }
 
 
 def _commits(output: bytes, chosen: set[bytes]) -> Iterator[CommitInfo]:

@@ -1,14 +1,24 @@
-"""Search a whole tree for lines and words, by ``git grep``."""
+"""Search a whole tree for lines and words, by ``git grep``.
+
+git tries a list of patterns one by one on every line, so all that is looked for goes into one
+pattern of alternatives.
+"""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from patchq.git.objects import decode_path
+from patchq.git.objects import decode_path, encode_path
 from patchq.git.process import Git
+
+_GLOB = re.compile(r"[][*?\\]")
+_ESCAPED = r"\\\g<0>"
+_PLAIN = re.compile(rb"\w+")
+_SPECIAL = re.compile(rb"[][.^$*+?(){}|\\]")
 
 
 def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[bytes, str]]:
@@ -17,14 +27,14 @@ def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[
     if not lines:
         return found
     with tempfile.NamedTemporaryFile(prefix="patchq-lines-") as patterns:
-        Path(patterns.name).write_bytes(b"".join(line + b"\n" for line in lines))
+        Path(patterns.name).write_bytes(_one_of(lines) + b"\n")
         output = git.run(
             "grep",
             "-I",
             "-z",
             "--no-color",
             "--full-name",
-            "--fixed-strings",
+            "--extended-regexp",
             "-f",
             patterns.name,
             tree,
@@ -47,7 +57,7 @@ def known_words(
 
     A word has no letter, digit or underscore beside it (git-grep, --word-regexp).
     """
-    output = _grep(git, tree, words, suffixes, "-h", "--only-matching")
+    output = _grep(git, tree, words, _ending_in(suffixes), "-h", "--only-matching")
     return frozenset(output.decode(errors="replace").split("\n")) & frozenset(words)
 
 
@@ -56,14 +66,20 @@ def lines_with_words(
 ) -> tuple[tuple[str, bytes], ...]:
     """Each line in files of ``suffixes`` in ``tree`` that holds one of ``words``, with its path."""
     prefix = f"{tree}:".encode()
-    rows = _grep(git, tree, words, suffixes, "-z", "--full-name").split(b"\n")
+    rows = _grep(git, tree, words, _ending_in(suffixes), "-z", "--full-name").split(b"\n")
     parts = (row.partition(b"\0") for row in rows if row)
     return tuple((decode_path(name.removeprefix(prefix)), text) for name, _, text in parts)
 
 
-def files_with_words(git: Git, tree: str, words: Collection[str]) -> dict[str, frozenset[str]]:
-    """Which files of ``tree`` hold each of ``words`` as a whole word."""
-    output = _grep(git, tree, words, (), "-z", "--full-name", "--only-matching")
+def files_with_words(
+    git: Git, tree: str, words: Collection[str], directories: Collection[str] = ()
+) -> dict[str, frozenset[str]]:
+    """Which files of ``tree`` hold each of ``words`` as a whole word.
+
+    With ``directories``, only the files directly in one of these are looked at.
+    """
+    inside = [f":(glob){_GLOB.sub(_ESCAPED, directory)}/*" for directory in sorted(directories)]
+    output = _grep(git, tree, words, inside, "-z", "--full-name", "--only-matching")
     prefix = f"{tree}:".encode()
     found: dict[str, set[str]] = {}
     for row in output.split(b"\n"):
@@ -74,23 +90,45 @@ def files_with_words(git: Git, tree: str, words: Collection[str]) -> dict[str, f
 
 
 def _grep(
-    git: Git, tree: str, words: Collection[str], suffixes: Collection[str], *options: str
+    git: Git, tree: str, words: Collection[str], pathspecs: Collection[str], *options: str
 ) -> bytes:
     if not words:
         return b""
     with tempfile.NamedTemporaryFile(prefix="patchq-words-") as patterns:
-        Path(patterns.name).write_text("".join(f"{word}\n" for word in words))
+        Path(patterns.name).write_bytes(b"".join(line + b"\n" for line in _words(words)))
         return git.run(
             "grep",
             "-I",
             "--no-color",
-            "--fixed-strings",
+            "--extended-regexp",
             "--word-regexp",
             *options,
             "-f",
             patterns.name,
             tree,
             "--",
-            *(f"*{suffix}" for suffix in suffixes),
+            *pathspecs,
             allow=(0, 1),
         ).stdout
+
+
+def _ending_in(suffixes: Collection[str]) -> list[str]:
+    return [f"*{suffix}" for suffix in suffixes]
+
+
+def _words(words: Collection[str]) -> Iterator[bytes]:
+    """The patterns for whole words.
+
+    What is not of word characters alone stands by itself: git goes on behind the longest
+    alternative that matches, and would pass over a shorter one that ends at a word's end.
+    """
+    raw = [encode_path(word) for word in words]
+    plain = [word for word in raw if _PLAIN.fullmatch(word)]
+    if plain:
+        yield _one_of(plain)
+    yield from (_one_of([word]) for word in raw if not _PLAIN.fullmatch(word))
+
+
+def _one_of(texts: Iterable[bytes]) -> bytes:
+    """A POSIX extended regular expression for any of ``texts``, each taken literally."""
+    return b"|".join(_SPECIAL.sub(rb"\\\g<0>", text) for text in texts)
