@@ -124,7 +124,8 @@ def main() -> None:
                 continue
             commit = change.commit or ""
             picked, pick_seconds = picker.picks(commit)
-            named = picker.dependencies(commit) if shutil.which(_GIT_DEPS) else None
+            asked = found.outcome is Outcome.FOUND and shutil.which(_GIT_DEPS)
+            named = picker.dependencies(commit) if asked else None
             rows.append(Row(found, seconds, picked, pick_seconds, named))
             size = len(found.prerequisites)
             print(
