@@ -1098,6 +1098,8 @@ def test_an_expectation_that_fails(upstream: Miniature, collides: bool) -> None:
     judgement = judged(upstream, patch)
     assert judgement.report.verdict is Verdict.DRIFTED
     assert judgement.patch is None
+    expected = HunkState.CONFLICTING if collides else HunkState.CARRIED
+    assert states(judgement.report) == [expected]
     assert [each.pr for each in shown(judgement.report, EvidenceKind.PREDICATE)] == [2]
 
 
@@ -1233,10 +1235,11 @@ def kernel(*includes: str) -> str:
     return "".join([*lines, "int main_kernel() { return 0; }\n"])
 
 
-def tile_patch(upstream: Miniature) -> bytes:
+def tile_patch(upstream: Miniature, trailers: Mapping[str, str] | None = None) -> bytes:
     upstream.commit("A kernel", {"csrc/tile.cuh": HEADER, "csrc/main.cu": kernel("tile.cuh")})
     upstream.tag("v1")
-    return upstream.patch("v1", {"csrc/tile.cuh": HEADER.replace("128", "101")})
+    edit = {"csrc/tile.cuh": HEADER.replace("128", "101")}
+    return upstream.patch("v1", edit, trailers=trailers or {})
 
 
 def test_a_header_that_nothing_includes_any_more(miniature: MakeMiniature) -> None:
@@ -1250,6 +1253,19 @@ def test_a_header_that_nothing_includes_any_more(miniature: MakeMiniature) -> No
     (lost,) = shown(report, EvidenceKind.UNREFERENCED)
     assert (lost.commit, lost.pr) == (cut, 5)
     assert lost.paths == ("csrc/tile.cuh", "csrc/main.cu")
+
+
+@pytest.mark.parametrize(
+    ("field", "rule"), [("X-Expect", "path-missing csrc/tile.cuh"), ("X-Retire-When", "always")]
+)
+def test_unreachable_comes_before_the_rules_of_the_patch(
+    miniature: MakeMiniature, field: str, rule: str
+) -> None:
+    upstream = miniature()
+    patch = tile_patch(upstream, {field: rule})
+    upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.UNREACHABLE
 
 
 def test_a_header_that_a_string_still_names(miniature: MakeMiniature) -> None:

@@ -47,7 +47,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 7
+RULES = 8
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -211,9 +211,9 @@ class Judge:
     # -- the merge is clean ------------------------------------------------------------------
 
     def _judge_clean(self, facts: _Facts) -> Judgement:
-        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
-        if ruled is not None:
-            return self._ruled(facts, *ruled)
+        lost = self._lost_references(facts)
+        if lost and all(item.is_certain for item in lost):
+            return self._unreferenced(facts, lost, Verdict.UNREACHABLE, HunkState.GONE)
         units, states = self._apart(facts)
         upstream = {
             (unit.file, index)
@@ -221,6 +221,9 @@ class Judge:
             if state is State.EMPTY
             for index in unit.hunks
         }
+        ruled = self._ruled(facts, self._carried_hunks(facts, upstream))
+        if ruled is not None:
+            return ruled
         twice = self._duplicates(units, states, facts)
         if twice:
             hunks = tuple(
@@ -234,9 +237,8 @@ class Judge:
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-        lost = self._lost_references(facts)
         if lost:
-            return self._unreferenced(facts, lost)
+            return self._unreferenced(facts, lost, Verdict.CONFLICT, HunkState.CONFLICTING)
         carried = self._carry(facts)
         evidence = self._moves(facts)
         if upstream:
@@ -378,7 +380,9 @@ class Judge:
         lost = [self._references.lost(path) for path in edited]
         return [item for item in lost if item is not None] if all(lost) else []
 
-    def _unreferenced(self, facts: _Facts, lost: Sequence[LostReference]) -> Judgement:
+    def _unreferenced(
+        self, facts: _Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
+    ) -> Judgement:
         evidence = tuple(
             self._hop.evidence(
                 EvidenceKind.UNREFERENCED,
@@ -388,9 +392,6 @@ class Judge:
             )
             for item in lost
         )
-        certain = all(item.is_header and item.commit for item in lost)
-        verdict = Verdict.UNREACHABLE if certain else Verdict.CONFLICT
-        state = HunkState.GONE if certain else HunkState.CONFLICTING
         hunks = _outcomes(facts.case.patch, state)
         evidence += self._moves(facts)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
@@ -415,9 +416,9 @@ class Judge:
                 )
             )
         evidence += self._merged(trails)
-        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
+        ruled = self._ruled(facts, _trail_outcomes(trails, facts))
         if ruled is not None:
-            return self._ruled(facts, *ruled)
+            return ruled
         landed = any(trail.has_landed or trail.once_landed for trail in trails)
         lost = any(not loss.trail.once_landed for loss in losses)
         verdict = Verdict.SUPERSEDED if landed and not lost else Verdict.CONFLICT
@@ -561,9 +562,17 @@ class Judge:
                 return verdict, (evidence,)
         return None
 
-    def _ruled(self, facts: _Facts, verdict: Verdict, evidence: tuple[Evidence, ...]) -> Judgement:
-        state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
-        hunks = _outcomes(facts.case.patch, state)
+    def _ruled(self, facts: _Facts, hunks: tuple[HunkOutcome, ...]) -> Judgement | None:
+        """The judgement by the patch's own rules, None where they are silent.
+
+        ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
+        """
+        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
+        if ruled is None:
+            return None
+        verdict, evidence = ruled
+        if verdict is Verdict.EXPIRED:
+            hunks = _outcomes(facts.case.patch, HunkState.GONE)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
 
     def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:

@@ -31,9 +31,12 @@ class LostReference:
     commit: CommitInfo | None
 
     @property
-    def is_header(self) -> bool:
-        """Whether being mentioned is the only way for the file to have an effect."""
-        return PurePosixPath(self.path).suffix in _HEADERS
+    def is_certain(self) -> bool:
+        """Whether the file has no effect any more, by a commit that is known.
+
+        Being mentioned is the only way for a header to have one.
+        """
+        return PurePosixPath(self.path).suffix in _HEADERS and self.commit is not None
 
 
 class References:
