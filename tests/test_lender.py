@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
+from workspaces import make_workspace
 
+from patchq.engine.project import Project
+from patchq.engine.rebase import judge_series
 from patchq.engine.upstream import Upstream
 from patchq.errors import UpstreamError
 from patchq.git.history import History
 from patchq.git.lender import Lender, find_lender
 from patchq.git.remote import Remote
 from patchq.git.store import Store, open_store
+from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
 URL = "https://upstream.example/x"
@@ -159,6 +163,32 @@ def test_a_shallow_lender_is_said_and_serves_as_far_as_it_goes(
     assert [commit.subject for commit in history] == ["commit 4"]
     done = patchq("--upstream", lender, "lock", f"v2={upstream.id('v2')}", cwd=root)
     assert (done.returncode, "there is no commit" in done.stderr) == (3, True)
+
+
+def test_where_history_is_cut_off_no_commit_is_blamed_and_nothing_is_kept_for_later(
+    tmp_path: Path, miniature: MakeMiniature
+) -> None:
+    upstream = miniature()
+    start, fixed = "one\ntwo\nthree\n", "one\n2\nthree\n"
+    upstream.commit("Start (#1)", {"x": start})
+    upstream.tag("v1")
+    landed = upstream.commit("Say 2 (#2)", {"x": fixed})
+    upstream.commit("Add another file (#3)", {"y": "y\n"})
+    upstream.tag("v2")
+    workspace = make_workspace(upstream, {"two.patch": upstream.patch("v1", {"x": fixed})})
+    lender = clone(upstream, tmp_path / "clone", "--bare", "--depth=1")
+    upstream.git(f"--git-dir={lender}", "fetch", "-q", "--depth=1", "origin", "tag", "v1")
+
+    def merged_by() -> list[str | None]:
+        store = open_store(workspace.store_path, find_lender(lender))
+        project = Project(workspace, workspace.lock(), workspace.settings(), store)
+        (patch,) = judge_series(project, "v1", "v2").report.patches
+        assert patch.verdict is Verdict.UPSTREAMED
+        return [item.commit for item in patch.evidence]
+
+    assert merged_by() == [None]
+    upstream.git(f"--git-dir={lender}", "fetch", "-q", "--unshallow", "origin")
+    assert merged_by() == [landed]
 
 
 def test_fetching_completes_what_a_shallow_lender_lacks(

@@ -97,6 +97,21 @@ def test_a_retired_patch_stays_settled_where_upstream_kept_it(
     assert remembered.memory is Memory.SETTLED
 
 
+def test_how_a_patch_was_applied_is_remembered(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", steps(step_5="off"))
+    plain = patch.replace(b" a/app", b" app").replace(b" b/app", b" app")
+    workspace = make_workspace(
+        upstream, {"off.patch": plain}, bases=("v1", "v2", "v3"), series="off.patch -p0\n"
+    )
+    rebase(workspace, upstream, "v1", "v2")
+    rebase(workspace, upstream, "v2", "v3")
+    (record,) = workspace.load("v3").retired
+    assert record.strip == 0
+    files, verdict = revived_directory(open_project(workspace, upstream), "v3", "off.patch")
+    assert verdict is Verdict.CLEAN
+    assert (files["series"], files["off.patch"]) == (b"off.patch -p0\n", plain)
+
+
 def test_revive_brings_a_resurfaced_patch_back(workspace: Workspace, upstream: Miniature) -> None:
     rebase(workspace, upstream, "v1", "v2")
     rebase(workspace, upstream, "v2", "v3")

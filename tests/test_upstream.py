@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import zipfile
@@ -290,6 +291,20 @@ def test_fetch_of_a_moved_tag_names_both(
     assert done.returncode == 3
     assert old in done.stderr
     assert new in done.stderr
+
+
+def test_main_is_known_by_its_name_without_a_setting(
+    remote_root: Path, upstream: Miniature, patchq: CommandLine
+) -> None:
+    upstream.commit("After the last tag", {"late.py": "x\n"})
+    assert patchq("lock", "v1", "v2", cwd=remote_root).returncode == 0
+    series = remote_root / "series" / "v2"
+    series.mkdir()
+    (series / "series").touch()
+    assert patchq("fetch", cwd=remote_root).returncode == 0
+    done = patchq("report", "--against", "main", "--format", "json", cwd=remote_root)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["onto_commit"] == upstream.id("main")
 
 
 def test_fetch_checks_the_tree_against_the_lock(

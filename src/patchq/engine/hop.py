@@ -75,11 +75,15 @@ class Hop:
         """Whether commits connect the two bases (an archive has none)."""
         return self.old.archive is None and self.new.archive is None
 
-    @property
+    @cached_property
     def identity(self) -> list[object]:
-        """All that answers about this hop depend on, for keys of kept answers."""
+        """All that answers about this hop depend on, for keys of kept answers.
+
+        Where history is cut off, or a base is not in the store, answers may be others than later.
+        """
         return [
-            [[base.name, base.commit] for base in self.lock.bases],
+            [[b.name, b.commit, self.store.objects.has(b.commit)] for b in self.lock.bases],
+            sorted(self._history.ends),
             [
                 [
                     base.name,

@@ -47,7 +47,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 8
+RULES = 9
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 

@@ -61,8 +61,8 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     """None where the patch no longer stands on the base it left from (or that base is away)."""
     if record.base not in project.lock.names or record.base == onto:
         return None
-    patch = read_patch(record.name, record.content, strip=record.strip)
     try:
+        patch = read_patch(record.name, record.content, strip=record.strip)
         hop = project.hop(record.base, onto)
     except PatchqError:
         return None
@@ -78,8 +78,8 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
             "recalled",
             RULES,
             hop.identity,
-            [patch.sha256, patch.strip, patched],
-            [[lower.sha256, lower.strip] for lower in under],
+            [patch.name, patch.sha256, patch.strip, patched],
+            [[lower.name, lower.sha256, lower.strip] for lower in under],
         ]
     )
     kept = cache.get(key)

@@ -405,17 +405,18 @@ def _memory(earlier: tuple[Retired, ...], records: list[Retired]) -> tuple[Retir
 
 def _record(rebased: Rebased, report: PatchReport) -> Retired:
     held = report.action is Action.REVIEW
-    patch = rebased.source.patches[report.name]
+    entry = rebased.source.series.entry(report.name)
     return Retired(
         name=report.name,
         verdict=report.verdict,
         reason=report.skipped or _reason(report),
         evidence=report.evidence,
-        content=patch.raw,
+        content=rebased.source.patches[report.name].raw,
         standing=Standing.HELD if held else Standing.RETIRED,
         since=rebased.onto.name,
         base=rebased.source.tag,
-        guards=rebased.source.series.entry(report.name).guards,
+        guards=entry.guards,
+        strip=entry.strip,
     )
 
 

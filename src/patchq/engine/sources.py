@@ -39,9 +39,10 @@ def main_tip(project: Project, revision: str | None = None) -> str | None:
 
     Raises :class:`InputError` where ``revision`` names nothing; None where none is known.
     """
-    store, name = project.store, revision or project.settings.main or "main"
+    store, main = project.store, project.settings.main or "main"
+    name = revision or main
     known: list[str | None] = [name] if _ID.fullmatch(name) else []
-    if revision is None or revision == project.settings.main:
+    if name == main:
         known.append(MAIN_REF)
     if store.lender is not None:
         known += [

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from patchq.git.objects import decode_path, encode_path
+from patchq.git.objects import decode_path
 from patchq.git.process import Git
 from patchq.model.diff import FileChange, scan
 
 _FORMAT = "%x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
 _DETAILS = "%H%x00%P%x00%T%x00%cI%x00%s%x00%an <%ae>%x00%ad%x00%B"
+_MANY = 40
+"""So many paths git takes longer to look for than to list all that each commit touches."""
+
+_START = re.compile(rb"\n*\x01([0-9a-f]{40})")
+_RAW = re.compile(rb"\n*:\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*")
 _RECORD = re.compile(rb"^\x01([0-9a-f]{40})\n", re.MULTILINE)
 
 
@@ -60,21 +66,32 @@ class History:
     def __init__(self, git: Git):
         self._git = git
 
+    @cached_property
+    def ends(self) -> frozenset[str]:
+        """The commits behind which a shallow store has no history (gitrepository-layout).
+
+        git shows them as if they had added every file.
+        """
+        file = self._git.directory / "shallow" if self._git.directory else None
+        return frozenset(file.read_text().split() if file and file.is_file() else ())
+
     def touching(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitInfo, ...]:
         """Commits reachable from ``new`` and not from ``old`` that touch ``paths``, oldest first.
 
         Names that a path had in between are followed: a commit that renames one of ``paths``
         brings its other name into the search.
         """
-        wanted = set(paths)
+        asked = set(paths)
         while True:
-            found = self._log(old, new, sorted(wanted))
-            other = _renamed(found)
-            if other <= wanted:
+            named = sorted(asked) if len(asked) <= _MANY else []
+            found = narrow(self._log(old, new, named), paths)
+            names = asked | _renamed(found)
+            if not named or names == asked:
                 return found
-            wanted |= other
+            asked = names
 
-    def _log(self, old: str, new: str, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
+    def _log(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitInfo, ...]:
+        """The commits that touch ``paths`` (any, where none are given), with all they touch."""
         # --full-diff shows both ends of a rename although only one of them is asked for;
         # literal pathspecs, since a path may hold glob characters
         output = self._git.run(
@@ -97,8 +114,7 @@ class History:
             "--",
             *paths,
         ).stdout
-        chosen = {encode_path(path) for path in paths}
-        return tuple(_commits(output, chosen))
+        return tuple(commit for commit in _commits(output) if commit.oid not in self.ends)
 
     def edits(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
         """The edits of ``paths`` between two commits, newest first; merges are passed over."""
@@ -123,6 +139,7 @@ class History:
         return tuple(
             CommitEdits(oid.decode(), scan(diff))
             for oid, diff in zip(records[::2], records[1::2], strict=True)
+            if oid.decode() not in self.ends
         )
 
     def mentioning(self, tip: str, text: str, old: str | None = None) -> tuple[CommitInfo, ...]:
@@ -140,7 +157,7 @@ class History:
             tip,
             *([f"^{old}"] if old else []),
         ).stdout
-        return tuple(_commits(output, set()))
+        return tuple(_commits(output))
 
     def details(self, commit: str) -> CommitDetails:
         """One commit, with author and message."""
@@ -194,7 +211,7 @@ class History:
         output = self._git.run(
             "log", "--reverse", "--topo-order", "-z", f"--format={_FORMAT}", new, f"^{old}"
         ).stdout
-        return tuple(_commits(output, set()))
+        return tuple(_commits(output))
 
 
 def narrow(commits: Iterable[CommitInfo], paths: Iterable[str]) -> tuple[CommitInfo, ...]:
@@ -227,28 +244,30 @@ def _renamed(commits: Iterable[CommitInfo]) -> set[str]:
     }
 
 
-def _commits(output: bytes, chosen: set[bytes]) -> Iterator[CommitInfo]:
-    for record in output.split(b"\x01")[1:]:
-        oid, parents, tree, date, subject, *raw = record.split(b"\0")
-        yield CommitInfo(
-            oid=oid.decode(),
-            parents=tuple(parents.decode().split()),
-            tree=tree.decode(),
-            date=date.decode(),
-            subject=subject.decode(errors="replace"),
-            touches=tuple(_touches(raw, chosen)),
-        )
-
-
-def _touches(fields: Sequence[bytes], chosen: set[bytes]) -> Iterator[Touch]:
-    """Read ``--raw -z`` fields: ``:modes ids status``, then one path, or two for a rename."""
-    stream = iter(fields)
-    for field in stream:
-        match = re.search(rb"^\n*:\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*$", field)
-        if not match:
-            continue
-        status = match.group(1).decode()
-        old = next(stream)
-        new = next(stream) if status in "RC" else old
-        if old in chosen or new in chosen:
-            yield Touch(status, decode_path(old), decode_path(new))
+def _commits(output: bytes) -> Iterator[CommitInfo]:
+    """Read ``log --raw -z`` in our format: fields are told apart by their place alone, as a subject
+    or a path may hold any byte but NUL."""
+    fields = iter(output.split(b"\0"))
+    commit: CommitInfo | None = None
+    touches: list[Touch] = []
+    for field in fields:
+        start = _START.fullmatch(field)
+        if start:
+            if commit is not None:
+                yield replace(commit, touches=tuple(touches))
+            parents, tree, date, subject = (next(fields) for _ in range(4))
+            commit = CommitInfo(
+                oid=start[1].decode(),
+                parents=tuple(parents.decode().split()),
+                tree=tree.decode(),
+                date=date.decode(),
+                subject=subject.decode(errors="replace"),
+            )
+            touches = []
+        elif raw := _RAW.fullmatch(field):
+            status = raw[1].decode()
+            old = next(fields)
+            new = next(fields) if status in "RC" else old
+            touches.append(Touch(status, decode_path(old), decode_path(new)))
+    if commit is not None:
+        yield replace(commit, touches=tuple(touches))
