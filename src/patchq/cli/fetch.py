@@ -20,6 +20,9 @@ def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[BASE]…", help="Which bases; all without.")
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="All files of history too; nothing is fetched later.")
+    ] = False,
 ) -> None:
     """Bring the bases that upstream.lock names, and check them against it.
 
@@ -28,6 +31,7 @@ def fetch(
       patchq fetch
       patchq fetch v0.5.17
       patchq --upstream ~/src/sglang fetch
+      patchq fetch --whole
     """
     from patchq.engine.upstream import fetch_bases, is_url
     from patchq.git.remote import Remote
@@ -39,3 +43,5 @@ def fetch(
     remote = url and Remote(url, run.store.directory, terminal=sys.stderr.isatty())
     for base, outcome in fetch_bases(run.workspace, run.store, remote or None, bases):
         typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")
+    if whole and run.store.gaps is not None:
+        run.store.gaps.close_all(base.commit for base in bases if base.archive is None)

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from patchq.errors import InputError, PatchqError
 from patchq.model.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from patchq.engine.project import Project
     from patchq.git.store import Store
     from patchq.model.lock import Lock
@@ -30,6 +32,7 @@ class Session:
     start: Path
     upstream: str | None
     debug: bool
+    _shown: list[Status] = field(default_factory=list, compare=False)
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -58,7 +61,9 @@ class Session:
         from patchq.engine.upstream import open_upstream
 
         location = self.upstream or self._recorded_lender or self.lock.upstream
-        opened = open_upstream(self.workspace, location)
+        opened = open_upstream(
+            self.workspace, location, terminal=sys.stderr.isatty(), showing=self._fetching
+        )
         for limit in opened.limits:
             self.notice(limit)
         return opened.store
@@ -127,7 +132,21 @@ class Session:
         from rich.console import Console
 
         with Console(stderr=True).status(what) as status:
-            yield _Progress(lambda text: status.update(f"{what}: {text}"))
+            self._shown.append(status)
+            try:
+                yield _Progress(lambda text: status.update(f"{what}: {text}"))
+            finally:
+                self._shown.remove(status)
+
+    @contextmanager
+    def _fetching(self, words: str) -> Iterator[None]:
+        """Say what is fetched, and leave the status line to git's own progress meanwhile."""
+        for status in self._shown:
+            status.stop()
+        self.notice(words)
+        yield
+        for status in self._shown:
+            status.start()
 
 
 class _Progress:

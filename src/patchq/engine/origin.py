@@ -214,7 +214,9 @@ class Origins:
     def _named_tree(self, patch: Patch, tree: str) -> str:
         """``tree`` with the files whose blobs the patch names, where the store has those."""
         wanted: dict[str, Entry | None] = {}
-        for path, blob in _blobs(patch).items():
+        blobs = _blobs(patch)
+        self._project.store.complete_named(blobs.values())
+        for path, blob in blobs.items():
             there = self._objects.file(tree, path)
             if there is None or there.oid.startswith(blob):
                 continue

@@ -19,13 +19,15 @@ from patchq.engine.transaction import Transaction
 from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.objects import MissingObjectError
+from patchq.git.partial import TIPS, Showing, Supply, silently
 from patchq.git.remote import Remote
+from patchq.git.remote import is_url as is_url  # the engine's callers ask here
 from patchq.git.store import Store, open_store
 from patchq.model.lock import Base, Lock, check_base_name, leading_comment, render_lock
 from patchq.model.workspace import Workspace, ensure_state_dir
 
-BASE_REFS = "refs/upstream/bases/"
-MAIN_REF = "refs/upstream/main"
+BASE_REFS = f"{TIPS[0]}/"
+MAIN_REF = TIPS[1]
 """Where fetched bases and upstream's main branch are kept in the store."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -44,24 +46,26 @@ class Opened:
     limits: tuple[str, ...]
 
 
-def is_url(location: str) -> bool:
-    """Whether git would take ``location`` for a URL and not a path (git-fetch(1), GIT URLS)."""
-    return ":" in location.split("/", 1)[0]
-
-
-def open_upstream(workspace: Workspace, location: str) -> Opened:
+def open_upstream(
+    workspace: Workspace, location: str, *, terminal: bool = False, showing: Showing = silently
+) -> Opened:
     """The workspace's store, with the objects of the repository at ``location`` lent to it.
 
     A relative path is relative to the workspace where it is the lock's own, else to the current
-    directory. A URL lends nothing: what was fetched or lent before is what there is. Raises
-    :class:`UpstreamError` where there is no repository.
+    directory. A URL lends nothing: what was fetched or lent before is what there is, and the files
+    it lacks come from there. Those that a lender lacks come from the lock's URL, or else from where
+    it would fetch them itself. Raises :class:`UpstreamError` where there is no repository.
     """
     if is_url(location):
-        return Opened(open_own(workspace), ())
-    start = workspace.root if location == workspace.lock().upstream else Path.cwd()
+        ensure_state_dir(workspace)
+        supply = Supply(location, terminal, showing)
+        return Opened(open_store(workspace.store_path, supply=supply), ())
+    locked = workspace.lock().upstream
+    start = workspace.root if location == locked else Path.cwd()
     lender = find_lender(start / _expanded(location))
     ensure_state_dir(workspace)
-    return Opened(open_store(workspace.store_path, lender), lender.limits)
+    supply = Supply(locked if is_url(locked) else lender.promisor, terminal, showing)
+    return Opened(open_store(workspace.store_path, lender, supply), lender.limits)
 
 
 def _expanded(location: str) -> Path:
@@ -177,7 +181,7 @@ def lock_names(lock: Lock, upstream: Upstream, requests: Sequence[Request]) -> t
     for request, (origin, commit) in found.items():
         tree, date = upstream.store.describe(commit)
         pins.append(Pin(Base(request.name, commit, tree, date), origin))
-    upstream.store.require(pin.base for pin in pins)
+    upstream.store.check(pin.base for pin in pins)
     return tuple(pins)
 
 
@@ -306,17 +310,17 @@ def fetch_bases(
     from_git = [base for base in bases if base.archive is None]
     missing = [base for base in from_git if not _has(store, base)]
     if missing and remote is None:
-        store.require(missing)
+        store.check(missing)
     if remote is not None and (missing or (from_git and store.lender is None)):
         branch = None if store.lender else workspace.settings().main or "HEAD"
         _fetch(lock, remote, missing, branch)
-    store.require(from_git)
+    store.check(from_git)
     for base in from_git:
         yield base, Outcome.FETCHED if base in missing else Outcome.PRESENT
     for base in bases:
         if base.archive is not None:
             if _has(store, base):
-                store.require((base,))
+                store.check((base,))
                 yield base, Outcome.PRESENT
             else:
                 bring_archive(workspace, store, lock, base, base.archive)

@@ -16,7 +16,7 @@ from git.index.fun import read_cache, write_cache
 from git.index.typ import BaseIndexEntry, IndexEntry
 
 from patchq.errors import InputError
-from patchq.git.objects import Entries, Entry, Objects, encode_path
+from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, encode_path
 from patchq.git.process import Git
 
 
@@ -57,6 +57,8 @@ class Applier:
         that stands where one of their directories should, so that it can refuse).
         """
         before = self._visible(tree, paths)
+        files = (entry for entry in before.values() if entry and entry.mode != GITLINK_MODE)
+        self._objects.ensure(entry.oid for entry in files)
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
             index = Path(scratch, "index")
             _write_index(index, {path: entry for path, entry in before.items() if entry})

@@ -15,12 +15,12 @@ from patchq.errors import UpstreamError
 
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.IGNORECASE | re.MULTILINE)
+_REMOTE = re.compile(r"^\s*\[remote [^\n]*\n((?:(?!\s*\[)[^\n]*(?:\n|\Z))*)", re.MULTILINE)
+_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
 _SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256", re.IGNORECASE | re.MULTILINE)
 
 _SYMBOLIC_DEPTH = 5
 """How many symbolic refs git follows before it takes them for a loop."""
-
-_PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.I | re.M)
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,24 @@ class Lender:
         promised = any((self.objects / "pack").glob("*.promisor"))
         if promised or _PARTIAL.search(self.config):
             limits.append(
-                f"{self.directory} is a partial clone: an object that is missing there is an error"
+                f"{self.directory} is a partial clone: what it lacks is fetched when it is needed"
             )
         limits.extend(
             f"{self.directory} borrows objects from {gone}, which is not there: objects may be "
             "missing"
-            for gone in self._borrowed()
+            for gone in borrowed(self.objects)
             if not gone.is_dir()
         )
         return tuple(limits)
+
+    @property
+    def promisor(self) -> str | None:
+        """Where a partial clone would fetch what it lacks, by its ``config``."""
+        for section in _REMOTE.findall(self.config):
+            url = _URL.search(section)
+            if url and _PARTIAL.search(section):
+                return str(url.group(1))
+        return None
 
     def ref(self, name: str) -> str | None:
         """The object id that the ref of this full name (``refs/tags/v1``) holds, if any.
@@ -100,18 +109,17 @@ class Lender:
         )
         return match.group(1) if match else None
 
-    def _borrowed(self) -> tuple[Path, ...]:
-        """The object stores that this one borrows from in its turn."""
-        alternates = self.objects / "info" / "alternates"
-        lines = os.fsdecode(alternates.read_bytes()) if alternates.is_file() else ""
-        return tuple(
-            self.objects / line for line in lines.splitlines() if line and line[0] not in '#"'
-        )
-
     def head(self) -> str | None:
         """The full name of the branch that HEAD points to, None where HEAD is detached."""
         text = (self.directory / "HEAD").read_text().strip()
         return text.removeprefix("ref: ") if text.startswith("ref: ") else None
+
+
+def borrowed(objects: Path) -> tuple[Path, ...]:
+    """The object stores that the one at ``objects`` borrows from (gitrepository-layout)."""
+    alternates = objects / "info" / "alternates"
+    lines = os.fsdecode(alternates.read_bytes()) if alternates.is_file() else ""
+    return tuple(objects / line for line in lines.splitlines() if line and line[0] not in '#"')
 
 
 def find_lender(path: Path) -> Lender:

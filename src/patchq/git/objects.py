@@ -17,7 +17,7 @@ from git.cmd import Git as GitCommand
 from gitdb import IStream, LooseObjectDB
 
 from patchq.errors import UpstreamError
-from patchq.git.process import Git
+from patchq.git.process import Git, Mend
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
@@ -65,11 +65,15 @@ def encode_path(path: str) -> bytes:
 
 
 class Objects:
-    """The objects of one store (and of the stores lending to it)."""
+    """The objects of one store (and of the stores lending to it).
 
-    def __init__(self, git: Git, scratch: Path):
+    Where one to be read is missing, ``mend`` is told its id first.
+    """
+
+    def __init__(self, git: Git, scratch: Path, mend: Mend | None = None):
         self._reader = GitCommand()
         self._reader.update_environment(**git.environment)
+        self._mend = mend
         self._writer = LooseObjectDB(str(scratch))
         self._written: set[str] = set()
         self._trees: dict[str, dict[str, Entry]] = {}
@@ -81,16 +85,31 @@ class Objects:
         """
         try:
             return self._reader.get_object_data(oid)[3]
+        except BrokenPipeError as error:
+            raise _reader_is_gone() from error
         except ValueError as error:
+            if self._mend is not None and self._mend(oid.encode()):
+                return self.read(oid)
             raise MissingObjectError(oid) from error
 
     def has(self, oid: str) -> bool:
         """Whether the object can be read here."""
         try:
             self._reader.get_object_header(oid)
+        except BrokenPipeError as error:
+            raise _reader_is_gone() from error
         except ValueError:
             return False
         return True
+
+    def ensure(self, oids: Iterable[str]) -> None:
+        """Have these objects here if they can be had, for git apply, which names none it misses."""
+        if self._mend is None:
+            return
+        wanted = tuple(oids)
+        while absent := [oid for oid in wanted if not self.has(oid)]:
+            if not self._mend(" ".join(absent).encode()):
+                return
 
     def write(self, kind: str, content: bytes) -> str:
         """Store an object of ``kind`` (blob, tree, commit); returns its id."""
@@ -206,6 +225,13 @@ class Objects:
         )
         self._trees[oid] = dict(entries)
         return oid
+
+
+def _reader_is_gone() -> UpstreamError:
+    # not the closed pipe of our own output, which is no error
+    return UpstreamError(
+        "git cat-file ended while objects were read", hint="Was it killed? Run the command again."
+    )
 
 
 def _parse_tree(raw: bytes) -> Iterator[tuple[str, Entry]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,6 +90,10 @@ class Result:
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
 
+Mend = Callable[[bytes], bool]
+"""Told what git said of missing objects; whether they are here now, so that asking again helps."""
+
+
 class GitFailedError(UpstreamError):
     """A git process ended with a status its caller did not allow for."""
 
@@ -104,10 +108,18 @@ class Git:
     ``directory`` is the git directory, given as ``GIT_DIR`` so that no discovery (and so no
     ownership check or config of a surrounding repository) takes place. New objects go to
     ``scratch`` where one is given; its alternates must then name the repository's own objects.
+    What a process says on stderr goes to ``mend`` first; where it helped, the process is run again.
     """
 
-    def __init__(self, directory: Path | None = None, *, scratch: Path | None = None):
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        scratch: Path | None = None,
+        mend: Mend | None = None,
+    ):
         user_environment()
+        self._mend = mend
         self.directory = directory = directory.absolute() if directory else None
         self._command = GitCommand(str(directory) if directory else None)
         self.environment = dict(_PINNED_ENVIRONMENT)
@@ -146,12 +158,19 @@ class Git:
 
         Raises :class:`GitFailedError` where the exit status is not in ``allow``.
         """
-        process = self.start(args, environment)
-        out, err = process.communicate(stdin)
-        result = Result(process.returncode, out, err)
+        result = self._end(args, stdin, environment)
+        while result.stderr and self._mend is not None and self._mend(result.stderr):
+            result = self._end(args, stdin, environment)
         if result.status not in allow:
             raise GitFailedError(args[0], result)
         return result
+
+    def _end(
+        self, args: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
+    ) -> Result:
+        process = self.start(args, environment)
+        out, err = process.communicate(stdin)
+        return Result(process.returncode, out, err)
 
     def text(self, *args: str, stdin: bytes = b"") -> str:
         """Standard output of ``git args`` as text, without its last newline."""

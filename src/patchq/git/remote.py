@@ -1,14 +1,16 @@
-"""Ask a remote repository, with the user's own git settings.
+"""Ask a remote repository, with the user's own git settings, for no more than is needed.
 
 Credentials, proxies and ``insteadOf`` are the user's, so their configuration and their ``GIT_*``
 variables are given back to git here, except those that would point it at another repository.
+A server that allows it sends commits and trees, and no blob that it is not asked for by its id
+(git-rev-list(1), ``--filter=blob:none``); from another, git takes all.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from patchq.errors import UpstreamError
@@ -50,6 +52,28 @@ _PINNED = (
     "fetch.unpackLimit=1",
 )
 
+# The remote of a partial clone as git knows it, for its own fetches and for nothing else: where it
+# stood in the store's configuration, git would fetch each missing blob by itself (partial-clone in
+# git's technical documentation).
+_NAME = "patchq-upstream"
+
+# Version 2 of the protocol lets any object be asked for; what is here says nothing about blobs.
+_BY_ID = ("-c", "protocol.version=2", "-c", "fetch.negotiationAlgorithm=noop")
+
+_FETCH = (
+    "fetch",
+    "--no-tags",
+    "--no-prune",
+    "--no-auto-maintenance",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+)
+
+
+def is_url(location: str) -> bool:
+    """Whether git would take ``location`` for a URL and not a path (git-fetch(1), GIT URLS)."""
+    return ":" in location.split("/", 1)[0]
+
 
 class Remote:
     """A remote upstream, by URL; ``terminal`` lets git ask for passwords and show progress."""
@@ -66,28 +90,32 @@ class Remote:
         return {name: oid for oid, name in rows}
 
     def fetch(self, refspecs: Sequence[str]) -> None:
-        """Bring refs and their history into the store.
+        """Bring refs and their history into the store, from a URL without blobs if it allows that.
 
         Where a shallow lender cut our history (:mod:`patchq.git.store`), the cut is forgotten
         first: git would tell the server about it, and be sent nothing from beyond it.
         """
         (self._store / "shallow").unlink(missing_ok=True)
-        progress = "--progress" if self._terminal else "--quiet"
-        self._run(
-            "fetch",
-            progress,
-            "--no-tags",
-            "--no-prune",
-            "--no-auto-maintenance",
-            "--no-write-fetch-head",
-            "--no-recurse-submodules",
-            "--",
-            self.url,
-            *refspecs,
-            capture=False,
-        )
+        whole = () if is_url(self.url) else ("--no-filter",)
+        self._fetch(*whole, "--", _NAME, *refspecs)
 
-    def _run(self, *args: str, capture: bool) -> bytes:
+    def bring(self, ids: Iterable[str]) -> None:
+        """Bring the objects of these ids into the store, all in one fetch."""
+        wanted = "".join(f"{oid}\n" for oid in ids).encode()
+        self._fetch("--stdin", "--", _NAME, options=_BY_ID, ids=wanted)
+
+    def _fetch(self, *args: str, options: Sequence[str] = (), ids: bytes | None = None) -> None:
+        progress = "--progress" if self._terminal else "--quiet"
+        options = (*_promisor(self.url), *options)
+        self._run(*_FETCH, progress, *args, capture=False, options=options, stdin=ids)
+
+    def _run(
+        self,
+        *args: str,
+        capture: bool,
+        options: Sequence[str] = (),
+        stdin: bytes | None = None,
+    ) -> bytes:
         user = user_environment()
         environment = {
             **os.environ,
@@ -96,9 +124,10 @@ class Remote:
         }
         environment.setdefault("GIT_TERMINAL_PROMPT", "1" if self._terminal else "0")
         result = subprocess.run(
-            ["git", *_PINNED, *args],
+            ["git", *_PINNED, *options, *args],
             env=environment,
-            stdin=None if self._terminal else subprocess.DEVNULL,
+            stdin=None if self._terminal or stdin is not None else subprocess.DEVNULL,
+            input=stdin,
             stdout=subprocess.PIPE if capture else None,
             stderr=None if self._terminal and not capture else subprocess.PIPE,
             check=False,
@@ -111,3 +140,8 @@ class Remote:
                 hint="Check the URL and the network, or lend a clone with --upstream PATH.",
             )
         return result.stdout or b""
+
+
+def _promisor(url: str) -> tuple[str, ...]:
+    settings = (f"url={url}", "promisor=true", "partialCloneFilter=blob:none")
+    return tuple(part for each in settings for part in ("-c", f"remote.{_NAME}.{each}"))

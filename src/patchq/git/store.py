@@ -5,7 +5,7 @@ What is fetched or imported is kept here. A lender's objects are reached through
 and is never written to. Where a lender is shallow, our own ``shallow`` file says where its history
 ends, so that git walks what is there instead of failing. What a command computes on the way (trees,
 merges) goes to a scratch object directory that is gone with the process, so that the store does
-not grow with use.
+not grow with use. What was fetched may lack blobs; :mod:`patchq.git.partial` brings those needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from patchq.git.apply import Applier
 from patchq.git.lender import Lender
 from patchq.git.merge import Merger
 from patchq.git.objects import Objects
-from patchq.git.process import Git, require_version
+from patchq.git.partial import Gaps, Supply
+from patchq.git.process import Git, Mend, require_version
 from patchq.model.lock import Base
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
@@ -55,15 +56,19 @@ _CONFIG = """\
 
 @dataclass(frozen=True)
 class Store:
-    """An open store. Its parts are made when first used."""
+    """An open store. Its parts are made when first used.
+
+    Without a ``supply`` nothing is ever fetched, and an object that is missing is an error.
+    """
 
     directory: Path
     lender: Lender | None = None
+    supply: Supply | None = None
 
     @cached_property
     def git(self) -> Git:
         """git for questions: what it writes goes to the scratch directory."""
-        return Git(self.directory, scratch=self._scratch)
+        return Git(self.directory, scratch=self._scratch, mend=self._mend)
 
     @cached_property
     def keeper(self) -> Git:
@@ -73,7 +78,16 @@ class Store:
     @cached_property
     def objects(self) -> Objects:
         """Objects by id and path."""
-        return Objects(self.git, self._scratch)
+        return Objects(self.git, self._scratch, self._mend)
+
+    @cached_property
+    def gaps(self) -> Gaps | None:
+        """What is missing here and can be fetched."""
+        return Gaps(self.keeper, self.directory, self.supply) if self.supply else None
+
+    @property
+    def _mend(self) -> Mend | None:
+        return self.gaps.close_for if self.gaps else None
 
     @cached_property
     def _scratch(self) -> Path:
@@ -108,7 +122,30 @@ class Store:
         return tree, date
 
     def require(self, bases: Iterable[Base]) -> None:
-        """Check that each base is here and is what the lock says.
+        """:meth:`check` each base, with its files and those of the commits between them.
+
+        What is missing of those is fetched. Raises :class:`UpstreamError` where it cannot be.
+        """
+        wanted = tuple(bases)
+        commits = (base.commit for base in wanted if base.archive is None)
+        self.complete(filter(self.objects.has, commits))
+        self.check(wanted)
+
+    def complete(self, commits: Iterable[str]) -> None:
+        """Have the files of ``commits`` (ids) here, and those of the commits between them.
+
+        What is missing of those is fetched. Raises :class:`UpstreamError` where it cannot be.
+        """
+        if self.gaps is not None:
+            self.gaps.close(commits)
+
+    def complete_named(self, beginnings: Iterable[str]) -> None:
+        """Have the objects of upstream's history here whose ids begin like this."""
+        if self.gaps is not None:
+            self.gaps.close_named(beginnings)
+
+    def check(self, bases: Iterable[Base]) -> None:
+        """Check that each base is here, though it may lack files, and is what the lock says.
 
         Raises :class:`UpstreamError` naming the base, and both values where they differ.
         """
@@ -132,11 +169,13 @@ class Store:
                 )
 
 
-def open_store(directory: Path, lender: Lender | None = None) -> Store:
+def open_store(
+    directory: Path, lender: Lender | None = None, supply: Supply | None = None
+) -> Store:
     """Open the store at ``directory``, making it where there is none.
 
     ``lender`` lends its objects from now on; without one, those lent before stay in use as long
-    as they are there.
+    as they are there. What is missing and needed comes from ``supply``.
     """
     require_version()
     if not (directory / "HEAD").is_file():
@@ -144,7 +183,7 @@ def open_store(directory: Path, lender: Lender | None = None) -> Store:
         Git().run("init", "--quiet", "--bare", "--template=", str(directory))
     _settle(directory / "config", _CONFIG.encode())
     lent = _lend(directory / "objects" / "info" / "alternates", lender)
-    store = Store(directory, lender)
+    store = Store(directory, lender, supply)
     _mark_ends(store, lent)
     return store
 
