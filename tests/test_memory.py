@@ -12,7 +12,7 @@ from workspaces import make_workspace, open_project
 from patchq.engine.forecast import forecast
 from patchq.engine.matrix import lifecycle, story
 from patchq.engine.rebase import judge_series, new_directory
-from patchq.engine.revive import revived_directory
+from patchq.engine.revive import revive
 from patchq.errors import FindingsError, InputError
 from patchq.model.verdict import EvidenceKind, Memory, Verdict
 from patchq.model.workspace import Workspace
@@ -107,28 +107,28 @@ def test_how_a_patch_was_applied_is_remembered(upstream: Miniature) -> None:
     rebase(workspace, upstream, "v2", "v3")
     (record,) = workspace.load("v3").retired
     assert record.strip == 0
-    files, verdict = revived_directory(open_project(workspace, upstream), "v3", "off.patch")
-    assert verdict is Verdict.CLEAN
-    assert (files["series"], files["off.patch"]) == (b"off.patch -p0\n", plain)
+    revived = revive(open_project(workspace, upstream), "v3", "off.patch").new
+    assert (revived.series.raw, revived.patches["off.patch"].raw) == (b"off.patch -p0\n", plain)
 
 
 def test_revive_brings_a_resurfaced_patch_back(workspace: Workspace, upstream: Miniature) -> None:
     rebase(workspace, upstream, "v1", "v2")
     rebase(workspace, upstream, "v2", "v3")
-    files, verdict = revived_directory(open_project(workspace, upstream), "v3", "off.patch")
-    assert verdict is Verdict.CLEAN
-    assert files["series"] == b"off.patch\n"
-    assert files["off.patch"] == (workspace.series_path("v1") / "off.patch").read_bytes()
-    assert "retired.yaml" not in files
+    edited = revive(open_project(workspace, upstream), "v3", "off.patch")
+    assert edited.notes == ("off.patch comes back as clean",)
+    assert edited.new.series.raw == b"off.patch\n"
+    before = (workspace.series_path("v1") / "off.patch").read_bytes()
+    assert edited.new.patches["off.patch"].raw == before
+    assert edited.new.retired == ()
 
 
 def test_revive_refuses_what_upstream_has(workspace: Workspace, upstream: Miniature) -> None:
     rebase(workspace, upstream, "v1", "v2")
     project = open_project(workspace, upstream)
     with pytest.raises(FindingsError, match="upstreamed on v2"):
-        revived_directory(project, "v2", "off.patch")
+        revive(project, "v2", "off.patch")
     with pytest.raises(InputError, match=r"no retired patch of\.patch") as caught:
-        revived_directory(project, "v2", "of.patch")
+        revive(project, "v2", "of.patch")
     assert caught.value.hint == "Did you mean off.patch?"
 
 

@@ -118,6 +118,7 @@ def test_a_relative_upstream_is_kept_relative_to_the_workspace(
     ("location", "code", "words"),
     [
         ("https://ada:secret@example.org/x", 2, "password"),
+        ("https://a-token@example.org/x", 2, "token"),
         ("--upload-pack=x:", 2, "a URL or path"),
         ("nowhere", 3, "is not a git repository"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,7 +53,7 @@ def import_upstream(
     if after is not None:
         run.lock.position(after)
     with run.writing() as workspace:
-        file, origin = find_archive(workspace, run.start, source, python, platform)
+        file, origin = find_archive(workspace, Path.cwd(), source, python, platform)
         wanted = Import(tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ()))
         base = import_base(workspace.lock(), open_own(workspace), wanted)
         label = f"import-upstream {source} --tag {tag}"

@@ -42,7 +42,7 @@ def start(
     context: typer.Context,
     directory: Annotated[
         Path,
-        typer.Option("-C", metavar="DIR", help="Work as if started in DIR."),
+        typer.Option("-C", metavar="DIR", help="The workspace is the one around DIR, not here."),
     ] = Path(),
     upstream: Annotated[
         str | None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.session import session
+from patchq.cli.series_edits import DryRun, Json, change
 
 
 def revive(
@@ -15,10 +15,9 @@ def revive(
     tag: Annotated[
         str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say only what would be done.")
-    ] = False,
-) -> int:
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
     """Bring a retired or held patch back, carried onto the series' own base.
 
     It is judged again; one that does not merge is refused with the reason.
@@ -28,21 +27,16 @@ def revive(
       patchq revive draft-clamp.patch
       patchq revive draft-clamp.patch v0.5.18
     """
-    from patchq.engine.revive import revived_directory
-    from patchq.engine.transaction import Transaction
+    from patchq.engine import revive as engine
 
-    run = session(context)
-    series = tag or run.newest_series
-    files, verdict = revived_directory(run.project, series, name)
-    if dry_run:
-        typer.echo(f"{name} would come back to {series} ({verdict.value})")
-        return 0
-    with run.writing() as workspace:
-        transaction = Transaction(workspace, f"revive {name} {series}")
-        transaction.write_directory(workspace.series_path(series), files)
-        transaction.commit()
-    typer.echo(f"{name} is back in {series} ({verdict.value})")
-    return 0
+    change(
+        context,
+        f"revive {name}",
+        tag,
+        lambda project, series: engine.revive(project, series, name),
+        dry_run=dry_run,
+        as_json=json,
+    )
 
 
 def register(app: typer.Typer) -> None:

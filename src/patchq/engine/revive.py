@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from patchq.engine.memory import ALIVE, recall
 from patchq.engine.project import Project
-from patchq.engine.rebase import directory_files
-from patchq.engine.stack import Stack
+from patchq.engine.restack import Restacker
+from patchq.engine.series_edit import Edited
 from patchq.errors import FindingsError, InputError, Where
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired
@@ -17,8 +17,8 @@ from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory
 
 
-def revived_directory(project: Project, tag: str, name: str) -> tuple[dict[str, bytes], Verdict]:
-    """The files of the series on ``tag`` with the patch back at its end, and its verdict.
+def revive(project: Project, tag: str, name: str) -> Edited:
+    """The series on ``tag`` with the patch back at its end.
 
     Raises :class:`InputError` where no record has that name, :class:`FindingsError` where the
     patch does not merge onto the base.
@@ -27,11 +27,13 @@ def revived_directory(project: Project, tag: str, name: str) -> tuple[dict[str, 
     record = _record(directory, name)
     patch, verdict = _carried(project, record, directory)
     entry = SeriesEntry(name, strip=patch.strip, guards=record.guards)
-    series = directory.series.append(entry)
-    rest = tuple(other for other in directory.retired if other is not record)
-    patches = {**directory.patches, name: patch}
-    files = directory_files(replace(directory, series=series, patches=patches, retired=rest))
-    return files, verdict
+    revived = replace(
+        directory,
+        series=directory.series.append(entry),
+        patches={**directory.patches, name: patch},
+        retired=tuple(other for other in directory.retired if other is not record),
+    )
+    return Edited(directory, revived, (f"{name} comes back as {verdict.value}",))
 
 
 def _record(directory: SeriesDirectory, name: str) -> Retired:
@@ -52,16 +54,13 @@ def _record(directory: SeriesDirectory, name: str) -> Retired:
 def _carried(
     project: Project, record: Retired, directory: SeriesDirectory
 ) -> tuple[Patch, Verdict]:
-    tag = directory.tag
-    stack = Stack(project.store)
+    tag, guards = directory.tag, project.settings.default_guards
+    restacker = Restacker(project.store, project.lock.base(tag), guards)
     own = frozenset(guard.name for guard in record.guards if guard.positive)
-    below = directory.series.active(project.settings.default_guards | own)
-    patched = stack.apply_all(
-        project.lock.base(tag).tree, [directory.patches[entry.name] for entry in below], onto=tag
-    )
+    patched = restacker.tree(directory.series.active(guards | own), directory.patches)
     if record.base == tag:
         patch = read_patch(record.name, record.content, strip=record.strip)
-        stack.apply(patched, patch, onto=tag)
+        restacker.stack.apply(patched, patch, onto=tag)
         return patch, Verdict.CLEAN
     (recalled,) = recall(project, (record,), tag, patched)
     judgement = recalled.judgement

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from patchq.engine.change import Change, Changes
 from patchq.engine.project import Project
-from patchq.engine.upstream import MAIN_REF, is_url
+from patchq.engine.upstream import MAIN_REF, is_url, local_path
 from patchq.errors import InputError, PatchqError, UpstreamError
 from patchq.git.history import CommitInfo, History
 from patchq.git.lender import find_lender
@@ -166,7 +166,7 @@ class Sources:
     def _fetched(self, number: int) -> str:
         ref, upstream = f"refs/pull/{number}/head", self._project.lock.upstream
         if not is_url(upstream):
-            lender = find_lender(self._project.workspace.root / upstream)
+            lender = find_lender(self._project.workspace.root / local_path(upstream))
             oid = lender.ref(ref)
             if oid is None:
                 raise UpstreamError(f"there is no {ref} in {upstream}")

@@ -62,13 +62,14 @@ def open_upstream(
         return Opened(open_store(workspace.store_path, supply=supply), ())
     locked = workspace.lock().upstream
     start = workspace.root if location == locked else Path.cwd()
-    lender = find_lender(start / _expanded(location))
+    lender = find_lender(start / local_path(location))
     ensure_state_dir(workspace)
     supply = Supply(locked if is_url(locked) else lender.promisor, terminal, showing)
     return Opened(open_store(workspace.store_path, lender, supply), lender.limits)
 
 
-def _expanded(location: str) -> Path:
+def local_path(location: str) -> Path:
+    """The path that ``location`` means, ``~`` being somebody's home."""
     try:
         return Path(location).expanduser()
     except RuntimeError:  # no such user: a directory may be called that
@@ -84,17 +85,18 @@ def open_own(workspace: Workspace) -> Store:
 def location_in_lock(location: str, root: Path) -> str:
     """``location`` as the lock of a workspace at ``root`` is to have it.
 
-    A relative path becomes relative to ``root``. Raises :class:`InputError` for a URL with a
-    password, and :class:`UpstreamError` for a path where no repository is.
+    A relative path becomes relative to ``root``. Raises :class:`InputError` for a URL with
+    credentials (of http, a user name may be a token), and :class:`UpstreamError` for a path where
+    no repository is.
     """
     if is_url(location):
-        if re.match(r"[^/]+://[^/@]*:[^/@]*@", location):
+        if re.match(r"[^/]+://[^/@]*:[^/@]*@|https?://[^/@]*@", location):
             raise InputError(
-                "the URL holds a password, and upstream.lock is for everyone to read",
+                "the URL holds a password or token, and upstream.lock is for everyone to read",
                 hint="Leave it out; git asks your credential helper when it fetches.",
             )
         return location
-    find_lender(_expanded(location))
+    find_lender(local_path(location))
     return location if location.startswith(("/", "~")) else os.path.relpath(location, root)
 
 

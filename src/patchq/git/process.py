@@ -21,8 +21,8 @@ from git.exc import GitCommandNotFound
 
 from patchq.errors import PatchqError, UpstreamError
 
-MINIMUM_VERSION = (2, 38)
-"""``git merge-tree --write-tree`` came with 2.38."""
+MINIMUM_VERSION = (2, 39)
+"""``git merge-tree --stdin`` came with 2.39."""
 
 IDENTITY = "patchq"
 EMAIL = "patchq@localhost"
@@ -187,6 +187,6 @@ def require_version() -> tuple[int, ...]:
         wanted = ".".join(map(str, MINIMUM_VERSION))
         raise PatchqError(
             f"git {wanted} or newer is needed; this is {text!r}",
-            hint="git merge-tree --write-tree, which patchq merges with, came with 2.38.",
+            hint="git merge-tree --stdin, which patchq merges with, came with 2.39.",
         )
     return found

@@ -9,6 +9,7 @@ A server that allows it sends commits and trees, and no blob that it is not aske
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -23,7 +24,6 @@ _LOCAL = frozenset(
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_CONFIG",
         "GIT_CONFIG_PARAMETERS",
-        "GIT_CONFIG_COUNT",
         "GIT_OBJECT_DIRECTORY",
         "GIT_DIR",
         "GIT_WORK_TREE",
@@ -136,10 +136,15 @@ class Remote:
             words = (result.stderr or b"").decode(errors="replace").strip().splitlines()
             reason = words[-1] if words else f"git {args[0]}: exit status {result.returncode}"
             raise UpstreamError(
-                f"{self.url}: {reason}",
+                f"{_shown(self.url)}: {reason}",
                 hint="Check the URL and the network, or lend a clone with --upstream PATH.",
             )
         return result.stdout or b""
+
+
+def _shown(url: str) -> str:
+    """``url`` without what only the server is to know."""
+    return re.sub(r"^([^/]+://)[^/@]*@", r"\1", url)
 
 
 def _promisor(url: str) -> tuple[str, ...]:
