@@ -135,6 +135,16 @@ def test_prerequisites_come_as_patches_of_their_own(bench: Bench) -> None:
     assert placed(bench.upstream, "v1", first.raw, second.raw)["src/a.txt"] == NEXT.encode()
 
 
+def test_the_name_given_is_for_what_was_asked_for(bench: Bench) -> None:
+    bench.bring("8", "--with-prerequisites", "--name", "number")
+    assert bench.series() == ["fix-the-tenth-line-pr7.patch", "number.patch"]
+    stray = bench.workspace.series_path("v1") / "mine.patch"
+    stray.write_text("notes\n")
+    said = bench.refuse("9", "--name", "mine")
+    assert "series/v1/mine.patch: the file is there already" in said
+    assert stray.read_text() == "notes\n"
+
+
 def test_squashed_they_come_as_one_patch_that_names_them(bench: Bench) -> None:
     bench.bring("8", "--squash")
     (patch,) = bench.patches()

@@ -13,7 +13,8 @@ from patchq.engine.landing import Landing
 from patchq.engine.names import Names
 from patchq.engine.prerequisites import LIMIT, Found, Outcome, Search
 from patchq.engine.project import Project
-from patchq.engine.stack import Stack, below
+from patchq.engine.restack import Restacker
+from patchq.engine.stack import below
 from patchq.engine.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
@@ -71,11 +72,12 @@ class Backporter:
     ):
         self._project = project
         self._base = project.lock.base(directory.tag)
-        project.store.require((self._base,))
         self._directory = directory
         self._objects = project.store.objects
         self._history = History(project.store.git)
-        self._stack = Stack(project.store)
+        guards = project.settings.default_guards
+        self._restacker = Restacker(project.store, self._base, guards)
+        self._stack = self._restacker.stack
         self._mailer = Mailer(project.store.git, project.store.objects)
         self._search = Search(project, self._base, changes, Names(project.store))
         self._terms = terms
@@ -115,17 +117,26 @@ class Backporter:
 
     def _write_all(self, found: Found, tree: str, source: str | None) -> tuple[Patch, ...]:
         if self._terms.company is Company.SQUASHED:
-            return (self._write(found.landings, tree, source, ()),)
+            return (self._write(self._own_name(found.change), found.landings, tree, source, ()),)
         written: list[Patch] = []
         for landing in found.landings:
-            own = landing.change is found.change
-            names = [patch.name for patch in written] if own else []
-            written.append(self._write([landing], tree, source if own else None, names))
+            if landing.change is found.change:
+                below = [patch.name for patch in written]
+                name = self._own_name(landing.change)
+                written.append(self._write(name, [landing], tree, source, below))
+            else:
+                name = self._proposed_name(landing.change)
+                written.append(self._write(name, [landing], tree, None, ()))
             tree = landing.tree
         return tuple(written)
 
     def _write(
-        self, landings: Sequence[Landing], tree: str, source: str | None, requires: Sequence[str]
+        self,
+        name: str,
+        landings: Sequence[Landing],
+        tree: str,
+        source: str | None,
+        requires: Sequence[str],
     ) -> Patch:
         """One patch of one landing, or of several that come as one."""
         change = landings[-1].change
@@ -142,7 +153,7 @@ class Backporter:
             author=change.author,
             date=change.date,
         )
-        patch = read_patch(self._name(change), raw)
+        patch = read_patch(name, raw)
         applied = self._stack.try_apply(tree, patch)
         if not isinstance(applied, Applied) or applied.tree != landings[-1].tree:
             raise PatchqError(f"{patch.name}: git's own diff does not give the tree it is of")
@@ -156,13 +167,21 @@ class Backporter:
         paths = set(before)
         return [name for name in self._new if paths & set(self._patches[name].paths)]
 
-    def _name(self, change: Change) -> str:
-        if self._terms.name is not None and self._terms.name not in self._new:
-            name = patch_name(self._terms.name)
-            if name not in self._new:
-                if name in self._series.names:
-                    raise InputError(f"{name} is in the series on {self._base.name} already")
-                return name
+    def _own_name(self, change: Change) -> str:
+        """The name asked for; of several changes, the first has it."""
+        name = patch_name(self._terms.name) if self._terms.name is not None else None
+        if name is None or name in self._new:
+            return self._proposed_name(change)
+        if name in self._series.names:
+            raise InputError(f"{name} is in the series on {self._base.name} already")
+        if (self._directory.path / name).exists():
+            raise InputError(
+                "the file is there already, though the series does not name it",
+                where=Where(f"series/{self._base.name}/{name}"),
+            )
+        return name
+
+    def _proposed_name(self, change: Change) -> str:
         title = _slug(change.subject, change.pull_requests) or change.title.lstrip("#")
         number = f"-pr{change.pull_requests[0]}" if change.pull_requests else ""
         name = patch_name(f"{title}{number}")
@@ -177,8 +196,7 @@ class Backporter:
         return below(series, entry, self._project.settings.default_guards)
 
     def _tree(self, entries: Sequence[SeriesEntry]) -> str:
-        patches = [self._patches[entry.name] for entry in entries]
-        return self._stack.apply_all(self._base.tree, patches, onto=self._base.name)
+        return self._restacker.tree(entries, self._patches)
 
     def _refuse_known(self, change: Change) -> None:
         """Raise where the base or a patch that it would stand on says that it is there."""

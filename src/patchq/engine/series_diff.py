@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.project import Project
+from patchq.engine.restack import Restacker
 from patchq.engine.selection import select
-from patchq.engine.stack import Stack, below
 from patchq.engine.wording import wording
 from patchq.errors import InputError
 from patchq.git.apply import Applied
@@ -148,11 +148,7 @@ def _commits(project: Project, directory: SeriesDirectory, name: str) -> str:
 
 
 def _applied(project: Project, directory: SeriesDirectory, name: str) -> Applied:
-    base = project.lock.base(directory.tag)
-    project.store.require((base,))
-    stack, series = Stack(project.store), directory.series
-    under = below(series, series.entry(name), project.settings.default_guards)
-    tree = stack.apply_all(
-        base.tree, [directory.patches[entry.name] for entry in under], onto=base.name
-    )
-    return stack.apply(tree, directory.patches[name], onto=base.name)
+    base, series = project.lock.base(directory.tag), directory.series
+    restacker = Restacker(project.store, base, project.settings.default_guards)
+    tree = restacker.tree_below(series, series.entry(name), directory.patches)
+    return restacker.stack.apply(tree, directory.patches[name], onto=base.name)
