@@ -1103,6 +1103,94 @@ def test_an_expectation_that_fails(upstream: Miniature, collides: bool) -> None:
     assert [each.pr for each in shown(judgement.report, EvidenceKind.PREDICATE)] == [2]
 
 
+# What is taken out
+
+
+TAKEN = f"        {take('evict')}"
+SETTLED = "    pool.settle_drain(batch)\n"
+
+
+def moved_down() -> Edits:
+    return pool((TAKEN, ""), (SETTLED, TAKEN + SETTLED))
+
+
+def moved_to_another_file() -> Edits:
+    return {**pool((TAKEN, "")), QUEUE_PATH: QUEUE + f"\n{take('evict')}"}
+
+
+def added_again_later() -> Edits:
+    return pool((TAKEN, ""), ("    return pool.drain_total\n", TAKEN))
+
+
+@pytest.mark.parametrize("edits", [moved_down(), moved_to_another_file(), added_again_later()])
+@pytest.mark.parametrize("more", [(), (before("grow", "pool.look(page)"),)])
+def test_a_line_that_upstream_moved_is_not_taken_out(
+    upstream: Miniature, edits: Edits, more: tuple[Change, ...]
+) -> None:
+    patch = upstream.patch("v1", pool((TAKEN, ""), *more))
+    moved = upstream.commit("Take it elsewhere (#2)", edits)
+    upstream.tag("v2")
+    judgement = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.CONFLICT
+    assert judgement.patch is None
+    (evidence,) = shown(judgement.report, EvidenceKind.CODE_MOVED)
+    assert evidence.commit == moved
+    assert "pool.take_evict(page, limit)" in evidence.text
+    assert states(judgement.report)[0] is HunkState.CONFLICTING
+
+
+def test_a_file_whose_code_was_spread_is_not_deleted(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {QUEUE_PATH: None})
+    spread = {f"app/{name}.py": function(name) for name in ("push", "pull", "peek")}
+    upstream.commit("Spread the queue (#2)", {QUEUE_PATH: None, **spread})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    (evidence,) = shown(report, EvidenceKind.CODE_MOVED)
+    assert set(evidence.paths) == set(spread)
+
+
+def test_a_replaced_line_that_stands_elsewhere_now_is_not_replaced(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.commit("Take one less, and once more (#2)", pool(fix("evict"), (SETTLED, TAKEN)))
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
+
+
+@pytest.mark.parametrize("line", [TAKEN, "    return pool.evict_total\n"])
+def test_what_upstream_took_out_as_well_is_upstreamed(upstream: Miniature, line: str) -> None:
+    patch = upstream.patch("v1", pool((line, "")))
+    out = upstream.commit("Take it out (#2)", pool((line, "")))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED
+    assert [item.commit for item in report.evidence] == [out]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_line_of_one_word_is_looked_for_in_the_commit_that_took_it(
+    upstream: Miniature, elsewhere: bool
+) -> None:
+    upstream.commit("Flush it", pool(("    pool.settle_evict(batch)\n", "    flush()\n")))
+    upstream.tag("v1b")
+    without = {POOL_PATH: edited(POOL, ("    pool.settle_evict(batch)\n", ""))}
+    patch = upstream.patch("v1b", without)
+    moved = {QUEUE_PATH: QUEUE + "flush()\n"} if elsewhere else {}
+    upstream.commit("Flush no more there (#2)", {**without, **moved})
+    upstream.tag("v2")
+    verdict = judged(upstream, patch, bases=("v1b", "v2")).report.verdict
+    assert verdict is (Verdict.CONFLICT if elsewhere else Verdict.UPSTREAMED)
+
+
+def test_a_patch_that_moves_a_line_itself_is_upstreamed_where_upstream_does(
+    upstream: Miniature,
+) -> None:
+    patch = upstream.patch("v1", moved_down())
+    upstream.commit("Take it later (#2)", moved_down())
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.UPSTREAMED
+
+
 # Archives
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.hop import Hop
@@ -22,7 +22,7 @@ from patchq.git.objects import Objects
 from patchq.git.search import count_lines
 from patchq.model.patch import Patch
 
-_COMMON = 4
+COMMON = 4
 """A line that stands this often elsewhere on the old base is not specific to the patch's code."""
 
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
@@ -53,13 +53,17 @@ def look_elsewhere(
     hop: Hop, patch: Patch, units: Sequence[Unit], gone: Sequence[Region]
 ) -> Elsewhere:
     """Search the trees for the lines that ``units`` stand on; ``gone`` is what went with them."""
-    candidates = _standing_on(patch, units)
+    lost = Counter(line.strip() for region in gone for line in region.inside)
+    return search_elsewhere(hop, _standing_on(patch, units), lost)
+
+
+def search_elsewhere(hop: Hop, candidates: Sequence[bytes], lost: Mapping[bytes, int]) -> Elsewhere:
+    """Which of ``candidates`` became more frequent than the old base had them but for ``lost``."""
     before = count_lines(hop.store.git, hop.old.tree, candidates)
     after = count_lines(hop.store.git, hop.new.tree, candidates)
-    lost = Counter(line.strip() for region in gone for line in region.inside)
     elsewhere = _by_line(before)
     elsewhere.subtract(lost)
-    lines = [line for line in candidates if elsewhere[line] < _COMMON]
+    lines = [line for line in candidates if elsewhere[line] < COMMON]
     now = _by_line(after)
     more = tuple(line for line in lines if now[line] > max(elsewhere[line], 0))
     places: Counter[str] = Counter()
@@ -131,7 +135,12 @@ def _standing_on(patch: Patch, units: Sequence[Unit]) -> tuple[bytes, ...]:
         if (change.paths[0], hunk.index) in wanted
         for line in hunk.preimage
     )
-    return tuple(dict.fromkeys(line for line in lines if len(set(_WORD.findall(line))) >= 2))
+    return tuple(dict.fromkeys(filter(is_telling, lines)))
+
+
+def is_telling(line: bytes) -> bool:
+    """Whether a line says something: it has two words at least."""
+    return len(set(_WORD.findall(line))) >= 2
 
 
 def _by_line(counts: Counter[tuple[bytes, str]]) -> Counter[bytes]:

@@ -25,6 +25,7 @@ from patchq.engine.gone import (
 )
 from patchq.engine.hop import Hop, Placement, Whereabouts
 from patchq.engine.references import LostReference, References
+from patchq.engine.removals import Removals, Standing
 from patchq.engine.stack import Stack
 from patchq.engine.trail import Fate, Trail, Walker
 from patchq.engine.units import Unit, locate, split_units
@@ -47,7 +48,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 9
+RULES = 10
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -179,7 +180,8 @@ class Judge:
         units, states = self._apart(facts)
         if not {State.EMPTY, State.COLLIDES}.issuperset(states):
             return None
-        return self._upstreamed(facts, self._follow(units, states, facts))
+        trails, _ = self._follow(units, states, facts)
+        return self._upstreamed(facts, trails)
 
     def _find(self, case: Case) -> _Facts:
         applied = case.applied
@@ -232,18 +234,23 @@ class Judge:
                 else hunk
                 for hunk in self._carried_hunks(facts, upstream)
             )
-            trails = self._follow(units, states, facts)
+            trails, _ = self._follow(units, states, facts)
             landed = self._merged([trail for trail in trails if trail.landed])
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         if lost:
             return self._unreferenced(facts, lost, Verdict.CONFLICT, HunkState.CONFLICTING)
+        trails, standing = self._follow(units, states, facts) if upstream else ([], ())
+        if standing:
+            hunks = _trail_outcomes(trails, facts)
+            verdict = _unsettled(trails)
+            evidence = standing + self._merged(trails) + self._moves(facts)
+            return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         carried = self._carry(facts)
         evidence = self._moves(facts)
         if upstream:
             verdict = Verdict.PARTIAL
-            trails = self._follow(units, states, facts)
             evidence += self._merged(trails)
         elif carried.rewrite is Rewrite.HUNKS:
             verdict = Verdict.ADAPTED
@@ -400,7 +407,7 @@ class Judge:
 
     def _judge_collision(self, facts: _Facts) -> Judgement:
         units, states = self._apart(facts)
-        trails = self._follow(units, states, facts)
+        trails, standing = self._follow(units, states, facts)
         upstreamed = self._upstreamed(facts, trails)
         if upstreamed is not None:
             return upstreamed
@@ -415,13 +422,12 @@ class Judge:
                     evidence=evidence,
                 )
             )
-        evidence += self._merged(trails)
+        evidence += standing + self._merged(trails)
         ruled = self._ruled(facts, _trail_outcomes(trails, facts))
         if ruled is not None:
             return ruled
-        landed = any(trail.has_landed or trail.once_landed for trail in trails)
         lost = any(not loss.trail.once_landed for loss in losses)
-        verdict = Verdict.SUPERSEDED if landed and not lost else Verdict.CONFLICT
+        verdict = Verdict.CONFLICT if lost else _unsettled(trails)
         evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
         return Judgement(
             self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
@@ -540,8 +546,30 @@ class Judge:
         ours = [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
         return units, self._walker.states(units, ours)
 
-    def _follow(self, units: Sequence[Unit], states: Sequence[State], facts: _Facts) -> list[Trail]:
-        return self._walker.follow(units, states, facts.entries)
+    def _follow(
+        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+    ) -> tuple[list[Trail], tuple[Evidence, ...]]:
+        """The trails of the units, and what shows that upstream only moved what they take out."""
+        trails = self._walker.follow(units, states, facts.entries)
+        places = {path: place.new for path, place in facts.placements.items()}
+        standing = Removals(self._hop, facts.case.applied, facts.entries, places).standing(trails)
+        moved = {id(item.trail) for item in standing}
+        marked = [
+            replace(trail, fate=Fate.ELSEWHERE) if id(trail) in moved else trail for trail in trails
+        ]
+        return marked, tuple(map(self._standing_evidence, standing))
+
+    def _standing_evidence(self, standing: Standing) -> Evidence:
+        where = _hunk_words(standing.trail)
+        if not standing.lines:
+            text = f"no line that {where} takes out says enough to tell whether it was only moved"
+        else:
+            place = f" in {_some(standing.files)}" if standing.files else ""
+            more = f" and {len(standing.lines) - 1} more" if len(standing.lines) > 1 else ""
+            first = standing.lines[0].decode(errors="replace")
+            text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
+        commit = standing.trail.landed
+        return self._hop.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
 
     def _by_rules(
         self, patch: Patch, accepted: bool = False
@@ -709,6 +737,12 @@ def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:
     if _is_gone(trail, facts):
         return HunkState.GONE
     return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
+
+
+def _unsettled(trails: Sequence[Trail]) -> Verdict:
+    """The verdict on a patch that a person has to look at."""
+    landed = any(trail.has_landed or trail.once_landed for trail in trails)
+    return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
 
 
 def _is_gone(trail: Trail, facts: _Facts) -> bool:

@@ -38,6 +38,7 @@ class Fate(Enum):
     THERE = "there"  # edited since perhaps, but its lines show it
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
     UNDONE = "undone"  # taken out again
+    ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class Trail:
     @property
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
-        return self.end is State.EMPTY or (self.end is State.COLLIDES and self.fate is Fate.THERE)
+        if self.end is State.EMPTY:
+            return self.fate is not Fate.ELSEWHERE
+        return self.end is State.COLLIDES and self.fate is Fate.THERE
 
     @property
     def once_landed(self) -> bool:

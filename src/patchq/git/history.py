@@ -191,6 +191,15 @@ class History:
         result = self._git.run("merge-base", "--is-ancestor", commit, descendant, allow=(0, 1))
         return result.status == 0
 
+    def added_lines(self, commit: str) -> frozenset[bytes]:
+        """The lines that a commit adds to text files, stripped."""
+        diff = self._git.run(
+            *("diff-tree", "-p", "-U0", "--root", "--no-commit-id", "--no-color", commit),
+            *("--no-ext-diff", "--no-textconv"),
+        ).stdout
+        hunks = (hunk for change in scan(diff) for hunk in change.hunks)
+        return frozenset(line.strip() for hunk in hunks for line in hunk.added)
+
     def messages(self, commits: Sequence[str]) -> dict[str, str]:
         """The whole message of each of ``commits``, by id."""
         if not commits:
