@@ -63,6 +63,11 @@ def executable(content: bytes | str) -> Entry:
     return Entry("100755", _bytes(content))
 
 
+def submodule(commit: str) -> Entry:
+    """A submodule at a commit, which is in no repository here."""
+    return Entry("160000", commit.encode())
+
+
 def symlink(target: str) -> Entry:
     """A symbolic link to ``target``."""
     return Entry("120000", os.fsencode(target))
@@ -220,6 +225,8 @@ def _command(path: str, content: bytes | str | Entry | None) -> bytes:
     if content is None:
         return b"D %b\n" % _quoted(path)
     entry = content if isinstance(content, Entry) else Entry("100644", _bytes(content))
+    if entry.mode == "160000":
+        return b"M 160000 %b %b\n" % (entry.content, _quoted(path))
     return b"M %b inline %b\n" % (entry.mode.encode(), _quoted(path)) + _data(entry.content)
 
 

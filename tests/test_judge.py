@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 
 import pytest
-from miniature import Edits, MakeMiniature, Miniature, executable, symlink
+from miniature import Edits, MakeMiniature, Miniature, executable, submodule, symlink
 from workspaces import make_workspace, open_project, placed
 
 from patchq.engine.judge import Judgement
@@ -1101,6 +1101,32 @@ def test_an_expectation_that_fails(upstream: Miniature, collides: bool) -> None:
     expected = HunkState.CONFLICTING if collides else HunkState.CARRIED
     assert states(judgement.report) == [expected]
     assert [each.pr for each in shown(judgement.report, EvidenceKind.PREDICATE)] == [2]
+
+
+# What is no file
+
+
+def test_a_file_in_the_place_of_a_directory_is_a_conflict(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {"tools/run.sh": "run\n"})
+    blocker = upstream.commit("Make it a file (#2)", {"tools": "not a directory\n"})
+    upstream.tag("v2")
+    result = rebased(upstream, {"it.patch": patch})
+    (report,) = result.report.patches
+    assert report.verdict is Verdict.CONFLICT
+    (evidence,) = shown(report, EvidenceKind.CONFLICTING_CHANGE)
+    assert (evidence.commit, evidence.paths) == (blocker, ("tools",))
+    assert result.stop is not None
+    assert result.stop.collision is None
+
+
+def test_a_submodule_has_no_lines(upstream: Miniature) -> None:
+    old, new = "1" * 40, "2" * 40
+    upstream.commit("Add a submodule", {"lib": submodule(old)})
+    upstream.tag("v1s")
+    patch = upstream.patch("v1s", {"lib": submodule(new)})
+    upstream.commit("Edit another file", {"README": "Read it.\n"})
+    upstream.tag("v2")
+    assert judged(upstream, patch, bases=("v1s", "v2")).report.verdict is Verdict.CLEAN
 
 
 # What is taken out

@@ -35,7 +35,7 @@ from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
-from patchq.git.objects import Entries
+from patchq.git.objects import Entries, Entry
 from patchq.model.diff import FileChange, split_lines
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
@@ -165,17 +165,26 @@ class Judge:
     def judge(self, case: Case) -> Judgement:
         """The judgement on a patch that both bases cover and that stands on the old one."""
         facts = self._find(case)
-        if self._has_effect(facts):
+        blocked = self.blocked(case)
+        if blocked:
+            judgement = self._judge_blocked(facts, blocked)
+        elif self._has_effect(facts):
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
         evidence = (*judgement.report.evidence, *watched(self._hop, case.patch))
         return replace(judgement, report=replace(judgement.report, evidence=evidence))
 
+    def blocked(self, case: Case) -> Mapping[str, str]:
+        """The paths that cannot be there, each with the file in the place of its directory."""
+        places = {path: self._hop.place(path).new or path for path in case.applied.paths}
+        found = {path: self._objects.blocker(case.ours, new) for path, new in places.items()}
+        return {path: blocker for path, blocker in found.items() if blocker is not None}
+
     def landed(self, case: Case) -> Judgement | None:
         """The judgement on a patch that upstream has all of, None on any other."""
         facts = self._find(case)
-        if self._has_effect(facts):
+        if self.blocked(case) or self._has_effect(facts):
             return None
         units, states = self._apart(facts)
         if not {State.EMPTY, State.COLLIDES}.issuperset(states):
@@ -193,6 +202,19 @@ class Judge:
         tree = self._objects.tree_of
         merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
         return _Facts(case, placements, entries, merged)
+
+    def _judge_blocked(self, facts: _Facts, blocked: Mapping[str, str]) -> Judgement:
+        evidence = tuple(
+            self._hop.evidence(
+                EvidenceKind.CONFLICTING_CHANGE,
+                f"{path} cannot be there: {blocker} is a file",
+                next(reversed(self._hop.commits((blocker,))), None),
+                paths=(blocker,),
+            )
+            for path, blocker in blocked.items()
+        )
+        hunks = _outcomes(facts.case.patch, HunkState.CONFLICTING)
+        return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
     def _has_effect(self, facts: _Facts) -> bool:
         """Whether the patch merges, and changes something where it does."""
@@ -306,7 +328,7 @@ class Judge:
         outcomes = []
         for change in facts.case.patch.files:
             entry = facts.entries.get(change.paths[0])
-            lines = split_lines(self._objects.read(entry.oid)) if entry and change.hunks else []
+            lines = split_lines(self._objects.blob(entry)) if change.hunks else []
             places = locate(change.hunks, lines) if entry else None
             for number, index in enumerate([hunk.index for hunk in change.hunks] or [0]):
                 offset = None
@@ -328,14 +350,14 @@ class Judge:
             path = change.paths[0]
             new = facts.placements[path].new if path in facts.placements else None
             entry = facts.entries.get(path)
-            if not change.hunks or new is None or entry is None or self._places(change, entry.oid):
+            if not change.hunks or new is None or entry is None or self._places(change, entry):
                 continue
             found = None
             for commit in reversed(self._hop.commits((path,))):
                 then = next(
                     (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
                 )
-                if then is None or self._places(change, then.oid):
+                if then is None or self._places(change, then):
                     break
                 found = commit
             text = f"changed lines around the hunks of {path}"
@@ -344,8 +366,8 @@ class Judge:
             )
         return tuple(item for item in evidence if item.commit)
 
-    def _places(self, change: FileChange, blob: str) -> tuple[int, ...] | None:
-        return locate(change.hunks, split_lines(self._objects.read(blob)))
+    def _places(self, change: FileChange, entry: Entry) -> tuple[int, ...] | None:
+        return locate(change.hunks, split_lines(self._objects.blob(entry)))
 
     def _duplicates(
         self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
@@ -364,7 +386,7 @@ class Judge:
             after = self._objects.file(facts.merged.tree, path)
             if before is None or ours is None or after is None or before == ours:
                 continue
-            texts = [self._objects.read(entry.oid) for entry in (before, ours, after)]
+            texts = [self._objects.blob(entry) for entry in (before, ours, after)]
             for hunk in change.hunks:
                 place = (change.paths[0], hunk.index)
                 duplicate = find_duplicate(hunk, *texts) if place in applying else None

@@ -22,7 +22,7 @@ from patchq.engine.trail import Trail
 from patchq.engine.units import Unit
 from patchq.git.apply import Applied
 from patchq.git.history import History
-from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry
+from patchq.git.objects import Entries, Entry
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,4 @@ class Removals:
         return sum(map(self._count, entries.values()), Counter())
 
     def _count(self, entry: Entry | None) -> Counter[bytes]:
-        if entry is None or entry.mode in (GITLINK_MODE, SYMLINK_MODE):
-            return Counter()
-        return count_stripped(self._objects.read(entry.oid))
+        return count_stripped(self._objects.blob(entry))

@@ -257,7 +257,7 @@ class Walker:
         states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
         if states[0] == states[1]:
             return True
-        return still_there(*(self._objects.read(entry.oid) if entry else b"" for entry in states))
+        return still_there(*map(self._objects.blob, states))
 
     def _question(self, unit: Unit, ours: Entries) -> Question:
         return Question(self._tree(unit.before), self._tree(ours), self._tree(unit.after))

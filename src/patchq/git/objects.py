@@ -163,6 +163,10 @@ class Objects:
         entry = self.file(tree, path)
         return None if entry is None or entry.mode == GITLINK_MODE else self.read(entry.oid)
 
+    def blob(self, entry: Entry | None) -> bytes:
+        """The bytes of a file (a symlink's are its target); none of a submodule, or of nothing."""
+        return b"" if entry is None or entry.mode == GITLINK_MODE else self.read(entry.oid)
+
     def walk(self, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
         """Every file below ``tree``, depth first, with its full path."""
         for name, entry in self.tree(tree).items():
