@@ -134,6 +134,33 @@ def test_a_wheel_is_read_by_its_libraries(tmp_path: Path) -> None:
         read_wheel(tmp_path / "no.whl")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_wheel_with_spoilt_content_is_an_error(tmp_path: Path, method: int) -> None:
+    file = tmp_path / "k.whl"
+    with zipfile.ZipFile(file, "w", method) as wheel:
+        wheel.writestr("k.so", bytes(range(256)) * 40)
+    raw = bytearray(file.read_bytes())
+    start = raw.index(b"k.so") + 4
+    raw[start : start + 40] = b"\xff" * 40
+    file.write_bytes(raw)
+    with pytest.raises(InputError, match="not a readable wheel"):
+        read_wheel(file)
+
+
+@pytest.mark.parametrize(("field", "value"), [(6, b"\x01\x00"), (8, b"\x63\x00")])
+def test_a_wheel_that_is_encrypted_or_packed_in_an_unknown_way_is_an_error(
+    tmp_path: Path, field: int, value: bytes
+) -> None:
+    file = make_wheel(tmp_path, {"k.so": library([(CUBIN, 90, 0)])})
+    raw = bytearray(file.read_bytes())
+    for signature, shift in ((b"PK\x03\x04", 0), (b"PK\x01\x02", 2)):
+        place = raw.index(signature) + field + shift
+        raw[place : place + 2] = value
+    file.write_bytes(raw)
+    with pytest.raises(InputError, match="not a readable wheel"):
+        read_wheel(file)
+
+
 def prediction(
     *libraries: PredictedLibrary, machine: str = "gb10", processor: str = "aarch64"
 ) -> Prediction:

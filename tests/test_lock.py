@@ -1,5 +1,6 @@
 """upstream.lock: order, pins, and what is said about a malformed file."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from patchq.model.lock import (
     Archive,
     Base,
     Lock,
+    check_base_name,
     leading_comment,
     read_lock,
     render_lock,
@@ -119,6 +121,7 @@ def test_names_that_look_like_numbers_stay_text() -> None:
         ("v0.5.16", "../v0.5.16", 4, "usable as a directory"),
         ("v0.5.16", "a/b", 4, "usable as a directory"),
         ("v0.5.16", "[a]", 4, "a list"),
+        ("v0.5.16", "v1..2", 4, "usable as a directory and as a tag"),
         (A, "A" * 40, 5, "40 lower-case hex"),
         (B, "b" * 39, 6, "40 lower-case hex"),
         ("+00:00", "", 7, "zone"),
@@ -140,6 +143,20 @@ def test_malformed_files_are_refused_with_the_line(
         read_lock(raw, WHERE)
     assert words in caught.value.message
     assert caught.value.where == Where("upstream.lock", line)
+
+
+@pytest.mark.parametrize(
+    "name", ["v1", "v0.5.16", "1.10", "main-ahead", "v1.0+cu130", "a.locks", "v1-"]
+)
+def test_what_a_base_may_be_called(name: str) -> None:
+    subprocess.run(["git", "check-ref-format", f"refs/tags/{name}"], check=True)
+    check_base_name(name)
+
+
+@pytest.mark.parametrize("name", ["v1..2", "a.lock", "v1.", "-v1", ".v1", "v1~2", "v1\n", ""])
+def test_what_git_cannot_hold_is_no_name_of_a_base(name: str) -> None:
+    with pytest.raises(InputError, match="cannot be the name of a base"):
+        check_base_name(name)
 
 
 def test_a_base_given_twice_is_refused_at_the_second() -> None:
@@ -183,7 +200,9 @@ archives = st.builds(
 )
 bases = st.builds(
     Base,
-    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]*", fullmatch=True),
+    name=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]*", fullmatch=True).filter(
+        lambda name: ".." not in name and not name.endswith((".", ".lock"))
+    ),
     commit=objects,
     tree=objects,
     date=st.datetimes(timezones=st.timezones()).map(lambda d: d.isoformat()),

@@ -84,6 +84,12 @@ variants:
         (">=1,<3", ">=1", Standing.INSIDE),
         ("==1.2", "", Standing.FREE),
         ("==1.2", None, Standing.ABSENT),
+        ("===57e3cfb", "===57e3cfb", Standing.EQUAL),
+        ("===57e3cfb", "===abcdef0", Standing.INCOMPARABLE),
+        ("===57e3cfb", "==1.2", Standing.INCOMPARABLE),
+        ("==1.2", "===main", Standing.INCOMPARABLE),
+        ("==1.2", "===1.2", Standing.EQUAL),
+        ("==1.2", "===a word", Standing.INCOMPARABLE),
     ],
 )
 def test_how_a_pin_stands(ours: str, theirs: str | None, standing: Standing) -> None:
@@ -114,6 +120,43 @@ def test_a_recipe_is_compared_with_the_tag() -> None:
     assert asked[0] == Where("python/pyproject.toml", 6)
     assert asked[3] == Where("docker/Dockerfile", 2)
     assert compared[0].pin.where == Where(WHERE.file, 6)
+
+
+def pin_of(content: bytes, pattern: str = "TAG (.*)") -> pins.Compared:
+    text = f"pins:\n  cutlass: {{version: '4.2', file: a.cmake, pattern: '{pattern}'}}\n"
+    read = recipe(text)
+    [compared] = pins.compare_pins(read, read.pins, {"a.cmake": content}.get)
+    return compared
+
+
+@pytest.mark.parametrize(
+    "said", ["57e3cfb47a2d", "main", "v 4.2", "4.2;x", "\N{REPLACEMENT CHARACTER}"]
+)
+def test_a_pattern_that_finds_no_version_is_said_with_its_line(said: str) -> None:
+    row = pin_of(f"# one\nTAG {said}\n".encode())
+    assert row.standing is Standing.INCOMPARABLE
+    assert row.text == (
+        f"cutlass==4.2: cannot be compared as a version, upstream has ==={said} (a.cmake:2)"
+    )
+
+
+def test_a_pattern_that_finds_nothing() -> None:
+    assert pin_of(b"TAG 4.2\n").standing is Standing.EQUAL
+    for content, pattern in ((b"TAG \n", "TAG (.*)"), (b"TAG \n", "TAG (x)?"), (b"", "(x)")):
+        assert pin_of(content, pattern).standing is Standing.ABSENT
+
+
+def test_requirements_that_only_their_author_understands_are_passed_over() -> None:
+    markers = ("os_name ~= 'x'", "'a' in dependency_groups", "os_name == 'posix'")
+    lines = [f'"p{number}==1 ; {marker}"' for number, marker in enumerate(markers)]
+    content = f'[project]\ndependencies = [{", ".join(lines)}, "q===main"]\n'.encode()
+    read = recipe("pyprojects: [p.toml]\n")
+    assert pins.required(read, {"p.toml": content}.get).keys() == {"p2", "q"}
+
+
+def test_toml_without_end_is_not_read() -> None:
+    deep = b"a = " + b"[" * 5000 + b"]" * 5000
+    assert pins.own_version(recipe(), {"kernel/pyproject.toml": deep}.get) is None
 
 
 def test_what_the_tag_requires_follows_the_machine() -> None:

@@ -12,7 +12,9 @@ from miniature import MakeMiniature
 from probing import SETTINGS, Bench, configure, lists, shape
 
 from patchq.engine.verify import cmake
+from patchq.engine.verify.architectures import property_flags
 from patchq.engine.verify.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.expressions import Context, UnknownExpressionError, evaluate
 from patchq.engine.verify.probe import Question
 from patchq.errors import PatchqError, Where
 from patchq.model.settings import BuildSettings, CommandKind, Target
@@ -308,6 +310,29 @@ def test_places_are_in_the_whole_tree(bench: Bench) -> None:
         ),
         ("function(f)\n  unheard_of()\nendfunction()\nf()\n", 4, "unheard_of"),
         ('set(X "unfinished)\n', 4, "Parse error"),
+        ("option(ALONE)\n", 3, "option"),
+        ("set_property(TARGET PROPERTY)\n", 3, "set_property does not have the arguments"),
+        (
+            """set(CMAKE_CUDA_FLAGS "-DX='open")\nadd_library(o MODULE a.cu)\n""",
+            4,
+            "are no flags for a shell: No closing quotation",
+        ),
+        (
+            "add_library(o MODULE a.cu)\n"
+            """target_compile_options(o PRIVATE "SHELL:-DX='open")\n""",
+            4,
+            "No closing quotation",
+        ),
+        (
+            "add_library(o MODULE a.cu)\ntarget_compile_options(o PRIVATE $<IF:1,-a>)\n",
+            4,
+            "$<IF:1,-a> does not have the arguments",
+        ),
+        (
+            f"add_library(o MODULE {'$<1:' * 1000}a.cu{'>' * 1000})\n",
+            3,
+            "is nested too deeply",
+        ),
     ],
 )
 def test_what_is_not_known_is_said_with_its_line(
@@ -316,6 +341,64 @@ def test_what_is_not_known_is_said_with_its_line(
     problems = probed(bench, case(body)).problems
     assert [remark.where for remark in problems][:1] == [Where("CMakeLists.txt", line)]
     assert words in problems[0].text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["EQUAL:,1", "EQUAL:1", "IF:1,a", "STREQUAL:a", "JOIN:a", "VERSION_LESS:1", "TARGET_EXISTS"],
+)
+def test_an_expression_that_is_not_well_formed_has_no_value(text: str) -> None:
+    with pytest.raises(UnknownExpressionError, match="does not have the arguments"):
+        evaluate(f"-a$<{text}>", Context("CUDA", "13.0", "Release"))
+
+
+def test_an_architecture_without_a_number_is_handed_on() -> None:
+    assert property_flags("-real;90-real") == (
+        "-arch=-real",
+        "-gencode=arch=compute_90,code=sm_90",
+    )
+
+
+def test_a_flag_handed_on_many_times_has_its_line(bench: Bench) -> None:
+    body = (
+        "set(FLAGS -gencode=arch=compute_90,code=sm_90)\n"
+        'foreach(n RANGE 1200)\n  set(FLAGS "${FLAGS}")\nendforeach()\n'
+        "add_library(o MODULE a.cu)\ntarget_compile_options(o PRIVATE ${FLAGS})\n"
+    )
+    found = places(probed(bench, case(body)), "o")
+    assert found["-gencode=arch=compute_90,code=sm_90"] == "CMakeLists.txt:3"
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 0", "no whole trace"),
+        ('printf \'{"cmd": "set", "ar\' > trace.json', "no whole trace"),
+        ("touch trace.json; kill -9 $$", "ended by signal 9"),
+    ],
+)
+def test_a_cmake_that_is_cut_off_is_an_error(tmp_path: Path, script: str, words: str) -> None:
+    with pytest.raises(PatchqError, match=words) as caught:
+        stand_in(tmp_path, script).evaluate({})
+    assert caught.value.hint
+
+
+def test_a_cmake_that_fails_without_a_word_has_failed(tmp_path: Path) -> None:
+    evaluation = stand_in(tmp_path, "touch trace.json; exit 7").evaluate({})
+    assert evaluation == Evaluation([], "CMake failed with exit code 7")
+
+
+def test_a_cmake_that_does_not_start_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PatchqError, match="cannot be started"):
+        CMake(tmp_path / "none", "3.30.0").evaluate({})
+
+
+def stand_in(directory: Path, script: str) -> CMake:
+    """A program that CMake's trace is expected of."""
+    program = directory / "cmake"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return CMake(program, "3.30.0")
 
 
 def test_a_branch_that_is_not_taken_is_not_looked_at(bench: Bench) -> None:

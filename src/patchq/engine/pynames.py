@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from patchq.engine.pytext import NotPythonError, Walker, parse
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -92,28 +94,27 @@ class Uses:
 def read_module(content: bytes) -> Module | None:
     """The module in ``content``, None where it does not parse."""
     try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
+        return Module(parse(content))
+    except NotPythonError:
         return None
-    return Module(tree)
 
 
 def read_uses(module: Module, lines: Collection[int]) -> Uses:
     """What ``lines`` (from 1) of ``module`` ask for."""
     uses = Uses()
-    _Reader(module, lines, uses).visit(module.tree)
+    _Reader(module, lines, uses).walk(module.tree)
     return uses
 
 
-class _Reader(ast.NodeVisitor):
-    """Walks a module once, noting what the chosen lines use."""
+class _Reader(Walker[str], ast.NodeVisitor):
+    """Walks a module once, noting what the chosen lines use; the place is the class around."""
 
     def __init__(self, module: Module, lines: Collection[int], uses: Uses):
         self._module = module
         self._lines = lines
         self._sorted = sorted(lines)
         self._uses = uses
-        self._class: list[str] = []
+        self.place = ""
 
     def visit(self, node: ast.AST) -> None:
         """Go into ``node`` unless it lies off the lines."""
@@ -126,9 +127,8 @@ class _Reader(ast.NodeVisitor):
         return place < len(self._sorted) and self._sorted[place] <= last
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._class.append(node.name)
+        self.place = node.name
         self.generic_visit(node)
-        self._class.pop()
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -164,23 +164,29 @@ class _Reader(ast.NodeVisitor):
         if path is not None and path[0] in self._module.imports:
             whole = ".".join([self._module.imports[path[0]], *path[1:]])
             self._uses.attributes.add((whole, line))
-        elif path is not None and path[0] in ("self", "cls") and len(path) == 2 and self._class:
-            self._uses.members.add((self._class[-1], node.attr, line))
+        elif path is not None and path[0] in ("self", "cls") and len(path) == 2 and self.place:
+            self._uses.members.add((self.place, node.attr, line))
         else:
             self._uses.loose.add((node.attr, line))
 
 
-def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run in the scope of ``body``, those inside blocks included."""
-    for node in body:
+    waiting = [*reversed(body)]
+    while waiting:
+        node = waiting.pop()
         yield node
-        if isinstance(node, ast.ClassDef | _Function):
-            continue
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _statements([child])
-            elif isinstance(child, ast.ExceptHandler | ast.match_case):
-                yield from _statements(child.body)
+        if not isinstance(node, ast.ClassDef | _Function):
+            waiting += reversed([*_inside(node)])
+
+
+def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
+    """The statements directly inside ``node``."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.ExceptHandler | ast.match_case):
+            yield from child.body
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
@@ -243,8 +249,10 @@ def _constructor(node: ast.ClassDef) -> Callee:
     return Callee(frozenset(fields), not fields)
 
 
-def _imports(body: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
-    for node in body:
+def _imports(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    waiting = [*reversed(body)]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             for alias in node.names:
                 first = alias.name.partition(".")[0]
@@ -254,11 +262,7 @@ def _imports(body: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
             for alias in node.names:
                 yield alias.asname or alias.name, _join(source, alias.name)
         else:
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.stmt):
-                    yield from _imports([child])
-                elif isinstance(child, ast.ExceptHandler | ast.match_case):
-                    yield from _imports(child.body)
+            waiting += reversed([*_inside(node)])
 
 
 def _source(node: ast.ImportFrom) -> str:
@@ -271,9 +275,8 @@ def _join(source: str, name: str) -> str:
 
 def _path(node: ast.expr) -> list[str] | None:
     """``a.b.c`` as its parts, None where it does not begin with a name."""
-    if isinstance(node, ast.Name):
-        return [node.id]
-    if isinstance(node, ast.Attribute):
-        start = _path(node.value)
-        return None if start is None else [*start, node.attr]
-    return None
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else None

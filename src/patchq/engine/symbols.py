@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from patchq.engine.pytext import NotPythonError, parse
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -61,10 +63,10 @@ def outline(path: str, content: bytes) -> Outline | None:
 
 def _python(content: bytes) -> Outline | None:
     try:
-        module = ast.parse(content)
-    except (SyntaxError, ValueError):
+        module = parse(content)
+    except NotPythonError:
         return None
-    found = list(_python_statements(module, ""))
+    found = list(_python_statements(module))
     imports = tuple(
         Definition("import", node.lineno - 1, (node.end_lineno or node.lineno) - 1)
         for _, node in found
@@ -78,6 +80,7 @@ def _python(content: bytes) -> Outline | None:
     return Outline(definitions, imports)
 
 
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _PYTHON_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -85,18 +88,19 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> 
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
 
 
-def _python_statements(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
-    """Every statement below ``node`` with its qualified name, if it defines one; no expressions."""
-    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for child in getattr(node, field, ()):
-            name = prefix
-            if isinstance(child, _PYTHON_DEFINITION):
-                name = f"{prefix}{child.name}"
-                yield name, child
-                name += "."
-            elif isinstance(child, ast.stmt):
-                yield "", child
-            yield from _python_statements(child, name)
+def _python_statements(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Every statement of ``module`` with its qualified name, if it defines one; no expressions."""
+    waiting: list[tuple[ast.AST, str]] = [(module, "")]
+    while waiting:
+        node, prefix = waiting.pop()
+        if isinstance(node, _PYTHON_DEFINITION):
+            name = f"{prefix}{node.name}"
+            yield name, node
+            prefix = f"{name}."
+        elif isinstance(node, ast.stmt):
+            yield "", node
+        below = [(child, prefix) for field in _BLOCKS for child in getattr(node, field, ())]
+        waiting += reversed(below)
 
 
 @cache
@@ -110,19 +114,19 @@ def _parser(language: str) -> Parser:
 
 
 def _cuda(content: bytes) -> Outline | None:
-    return Outline(tuple(_cuda_definitions(_parser("cuda").parse(content).root_node, "")))
+    return Outline(tuple(_cuda_definitions(_parser("cuda").parse(content).root_node)))
 
 
-def _cuda_definitions(node: Node, prefix: str) -> Iterator[Definition]:
-    for child in node.named_children:
-        name = _cuda_name(child)
-        if name is None:
-            yield from _cuda_definitions(child, prefix)
-            continue
-        outer = child.parent
-        whole = outer if outer is not None and outer.type == "template_declaration" else child
-        yield Definition(f"{prefix}{name}", whole.start_point.row, child.end_point.row)
-        yield from _cuda_definitions(child, f"{prefix}{name}::")
+def _cuda_definitions(root: Node) -> Iterator[Definition]:
+    waiting = [(child, root, "") for child in reversed(root.named_children)]
+    while waiting:
+        node, outer, prefix = waiting.pop()
+        name = _cuda_name(node)
+        if name is not None:
+            whole = outer if outer.type == "template_declaration" else node
+            yield Definition(f"{prefix}{name}", whole.start_point.row, node.end_point.row)
+            prefix += f"{name}::"
+        waiting += [(child, node, prefix) for child in reversed(node.named_children)]
 
 
 def _cuda_name(node: Node) -> str | None:
@@ -144,15 +148,17 @@ def _cmake(content: bytes) -> Outline | None:
     return Outline(tuple(_cmake_definitions(_parser("cmake").parse(content).root_node)))
 
 
-def _cmake_definitions(node: Node) -> Iterator[Definition]:
-    for child in node.named_children:
-        if child.type in ("function_def", "macro_def"):
-            arguments = child.named_children[0].named_children
+def _cmake_definitions(root: Node) -> Iterator[Definition]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in ("function_def", "macro_def"):
+            arguments = node.named_children[0].named_children
             words = [c for c in arguments if c.type == "argument_list"]
             name = _text(words[0].named_children[0]) if words else ""
-            yield Definition(name.lower(), child.start_point.row, child.end_point.row)
+            yield Definition(name.lower(), node.start_point.row, node.end_point.row)
         else:
-            yield from _cmake_definitions(child)
+            waiting += reversed(node.named_children)
 
 
 def _text(node: Node) -> str:

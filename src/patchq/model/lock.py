@@ -17,8 +17,9 @@ from patchq.model.yamlfile import Entry, dump, parse
 VERSION = 1
 COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-_NAME_WORDS = "letters, digits and . _ + -, usable as a directory"
+# a directory here and a ref in git, which holds not every name (git-check-ref-format(1))
+_NAME = re.compile(r"(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0-9_+-])?")
+_NAME_WORDS = "letters, digits and . _ + -, usable as a directory and as a tag"
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

@@ -10,12 +10,13 @@ from enum import Enum
 import yaml
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import VERSION_PATTERN, InvalidVersion, Version
 
 from patchq.errors import Where
 from patchq.model.yamlfile import Entry
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(rf"\s*{VERSION_PATTERN}\s*", re.VERBOSE | re.IGNORECASE)
 _FLOORS = (">=", ">", "~=", "==", "===")
 
 
@@ -52,21 +53,26 @@ class Standing(Enum):
     OUTSIDE = "outside"  # of upstream's range
     FREE = "free"  # upstream asks for it in any version
     ABSENT = "absent"  # upstream does not ask for it
+    INCOMPARABLE = "incomparable"  # the one or the other is no version, such as a commit
 
 
 def compare_pin(ours: str, theirs: str | None) -> Standing:
     """How the specifier ``ours`` stands to upstream's; None: upstream does not ask for it.
 
-    Versions are compared as PEP 440 orders them, a local part of ours aside. Raises ValueError
-    for what is no specifier.
+    Versions are compared as PEP 440 orders them, a local part of ours aside.
     """
     if theirs is None:
         return Standing.ABSENT
-    our_set, their_set = SpecifierSet(ours), SpecifierSet(theirs)
+    try:
+        our_set, their_set = SpecifierSet(ours), SpecifierSet(theirs)
+    except InvalidSpecifier:
+        return Standing.INCOMPARABLE
     if not their_set:
         return Standing.FREE
     if our_set == their_set:
         return Standing.EQUAL
+    if not (_has_order(our_set) and _has_order(their_set)):
+        return Standing.INCOMPARABLE
     our_version, their_version = _exact(our_set), _exact(their_set)
     if our_version and their_version:
         return _order(our_version, their_version, Standing.EQUAL)
@@ -90,6 +96,12 @@ def _order(ours: Version, theirs: Version, equal: Standing) -> Standing:
     if ours == theirs:
         return equal
     return Standing.AHEAD if ours > theirs else Standing.BEHIND
+
+
+def _has_order(specifiers: SpecifierSet) -> bool:
+    """Whether these are all versions; ``===`` takes any text (PEP 440, arbitrary equality)."""
+    texts = (specifier.version for specifier in specifiers if specifier.operator == "===")
+    return all(_VERSION.fullmatch(text) for text in texts)
 
 
 def _exact(specifiers: SpecifierSet) -> Version | None:

@@ -33,7 +33,7 @@ def property_flags(value: str) -> tuple[str, ...]:
 
 def _flag(item: str) -> str:
     number, _, kind = item.partition("-")
-    if not number[0].isdigit():
+    if not number[:1].isdigit():
         return f"-arch={item}"  # all, all-major, native
     codes = {"real": f"sm_{number}", "virtual": f"compute_{number}"}
     code = codes.get(kind, f"[compute_{number},sm_{number}]")

@@ -43,7 +43,7 @@ class CMake:
     def evaluate(self, variables: Mapping[str, str]) -> Evaluation:
         """Run the stand-ins with ``variables``, in an environment without the user's.
 
-        Raises :class:`PatchqError` where it does not come to an end.
+        Raises :class:`PatchqError` where it does not come to an end of its own.
         """
         with tempfile.TemporaryDirectory(prefix="patchq-trace-") as scratch:
             trace = Path(scratch, "trace.json")
@@ -70,10 +70,29 @@ class CMake:
                     f"CMake has not evaluated the project in {_TIMEOUT} s",
                     hint="Is there a loop without end in it?",
                 ) from error
-            lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
-        events = [json.loads(line) for line in lines if line.startswith("{")]
+            except OSError as error:
+                raise PatchqError(f"CMake cannot be started: {error}") from error
+            if done.returncode < 0:
+                raise PatchqError(
+                    f"CMake was ended by signal {-done.returncode} while it evaluated the project",
+                    hint="Is there enough memory?",
+                )
+            events = _events(trace)
         errors = done.stderr.decode(errors="replace") if done.returncode else ""
+        if done.returncode and not errors.strip():
+            errors = f"CMake failed with exit code {done.returncode}"
         return Evaluation([event for event in events if "cmd" in event], errors)
+
+
+def _events(trace: Path) -> list[dict[str, Any]]:
+    try:
+        lines = trace.read_text(encoding="utf-8", errors="replace").split("\n")
+        return [json.loads(line) for line in lines if line.startswith("{")]
+    except (OSError, ValueError) as error:
+        raise PatchqError(
+            f"CMake has left no whole trace of the evaluation: {error}",
+            hint="Is there space left for temporary files?",
+        ) from error
 
 
 @cache

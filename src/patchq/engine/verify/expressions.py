@@ -32,6 +32,13 @@ def evaluate(text: str, context: Context) -> str:
 
     Raises :class:`UnknownExpressionError`.
     """
+    try:
+        return _evaluate(text, context)
+    except RecursionError as error:
+        raise UnknownExpressionError(f"{text[:40]}… is nested too deeply") from error
+
+
+def _evaluate(text: str, context: Context) -> str:
     parts: list[str] = []
     position = 0
     while (start := text.find("$<", position)) != -1:
@@ -67,22 +74,27 @@ def _cut(text: str, mark: str, most: int = -1) -> list[str]:
 
 def _value(inner: str, context: Context) -> str:
     head, *rest = _cut(inner, ":", 1)
-    key = evaluate(head, context)
+    key = _evaluate(head, context)
     if key == "0":
         return ""
     if key == "1":
-        return evaluate(rest[0], context) if rest else ""
+        return _evaluate(rest[0], context) if rest else ""
     known = _EXPRESSIONS.get(key)
     if known is None:
         raise UnknownExpressionError(f"$<{key}> is not known without a generated build")
-    return known([] if not rest else _cut(rest[0], ","), context)
+    try:
+        return known([] if not rest else _cut(rest[0], ","), context)
+    except (ValueError, IndexError) as error:
+        raise UnknownExpressionError(
+            f"$<{inner}> does not have the arguments that it needs"
+        ) from error
 
 
 _Expression = Callable[[Sequence[str], Context], str]
 
 
 def _each(arguments: Sequence[str], context: Context) -> list[str]:
-    return [evaluate(argument, context) for argument in arguments]
+    return [_evaluate(argument, context) for argument in arguments]
 
 
 def _bool(value: str) -> bool:
@@ -97,7 +109,7 @@ def _flag(truth: bool) -> str:
 
 def _if(arguments: Sequence[str], context: Context) -> str:
     condition, yes, no = arguments
-    return evaluate(yes if evaluate(condition, context) == "1" else no, context)
+    return _evaluate(yes if _evaluate(condition, context) == "1" else no, context)
 
 
 def _version(text: str) -> list[int]:
@@ -150,7 +162,7 @@ def _join(arguments: Sequence[str], context: Context) -> str:
 
 
 def _whole(arguments: Sequence[str], context: Context) -> str:
-    return evaluate(",".join(arguments), context)
+    return _evaluate(",".join(arguments), context)
 
 
 def _nothing(_arguments: Sequence[str], _context: Context) -> str:
@@ -184,7 +196,7 @@ _EXPRESSIONS: dict[str, _Expression] = {
     "PLATFORM_ID": _asked(lambda _context: "Linux"),
     "CONFIG": _config,
     "TARGET_EXISTS": lambda arguments, context: _flag(
-        evaluate(arguments[0], context) in context.targets
+        _evaluate(arguments[0], context) in context.targets
     ),
     "LOWER_CASE": lambda arguments, context: _whole(arguments, context).lower(),
     "UPPER_CASE": lambda arguments, context: _whole(arguments, context).upper(),

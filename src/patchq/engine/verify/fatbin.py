@@ -9,8 +9,10 @@ with what cuobjdump says of release libraries.
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,16 @@ from pathlib import Path
 from patchq.errors import InputError, Where
 from patchq.model.wheel import Library
 
+_BROKEN = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    ValueError,
+    RuntimeError,  # an encrypted entry, or a compression that is not known
+)
 _SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
 _ELF64_LITTLE = b"\x7fELF\x02\x01"
 _NO_BITS = 8
@@ -39,7 +51,7 @@ def read_wheel(file: Path) -> tuple[Library, ...]:
         with zipfile.ZipFile(file) as wheel:
             names = sorted(name for name in wheel.namelist() if _is_library(name))
             read = [read_library(name, wheel.read(name)) for name in names]
-    except (OSError, zipfile.BadZipFile, EOFError) as error:
+    except _BROKEN as error:
         raise InputError(f"not a readable wheel: {error}", where=Where(str(file))) from error
     return tuple(library for library in read if library.cubins or library.ptx)
 

@@ -9,15 +9,16 @@ import ast
 import json
 import os
 import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-_FORMAT = 1
+from patchq.engine.pytext import NotPythonError, Walker, parse
+
+_FORMAT = 2
 STAR = "*"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -98,15 +99,11 @@ class Facts:
 def read_facts(content: bytes) -> Facts:
     """The facts of a module's text."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # such as an invalid escape in upstream's text
-            tree = ast.parse(content)
-        reader = _Reader()
-        reader.visit(tree)
-    except SyntaxError as error:
-        return Facts(error=(error.lineno or 1, error.msg))
-    except (ValueError, RecursionError) as error:
-        return Facts(error=(1, str(error)))
+        tree = parse(content)
+    except NotPythonError as error:
+        return Facts(error=(error.line or 1, error.text))
+    reader = _Reader()
+    reader.walk(tree)
     return reader.facts()
 
 
@@ -184,7 +181,7 @@ class _Place:
 
 
 @dataclass
-class _Reader(ast.NodeVisitor):
+class _Reader(Walker[_Place], ast.NodeVisitor):
     """Walks a module once."""
 
     place: _Place = field(default_factory=_Place)
@@ -222,10 +219,6 @@ class _Reader(ast.NodeVisitor):
         yield
         self.place = before
 
-    def _all(self, nodes: Iterable[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
-
     def _bind(self, name: str) -> None:
         """A name that gets a value here."""
         if self.place.scope == "module":
@@ -238,13 +231,11 @@ class _Reader(ast.NodeVisitor):
     def _function(self, node: _Function) -> None:
         self._bind(node.name)
         self.rebound.add(node.name)
-        self._all(node.decorator_list)
+        self.later(node.decorator_list)
         # its annotations and defaults are evaluated where it stands
-        self.visit(node.args)
-        if node.returns is not None:
-            self.visit(node.returns)
+        self.later([node.args, *([node.returns] if node.returns else [])])
         with self._at(self._inside("function")):
-            self._all(node.body)
+            self.later(node.body)
 
     def _inside(self, scope: str) -> _Place:
         place = self.place
@@ -262,16 +253,16 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._bind(node.name)
         self.rebound.add(node.name)
-        self._all([*node.decorator_list, *node.bases, *node.keywords])
+        self.later([*node.decorator_list, *node.bases, *node.keywords])
         with self._at(self._inside("class")):
-            self._all(node.body)
+            self.later(node.body)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         with self._at(self._inside("function")):
             self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
-        self.visit(node.test)
+        self.later([node.test])
         never, later = replace(self.place, when=When.NEVER), replace(self.place, when=When.LATER)
         body = orelse = self.place
         if _is_type_checking(node.test):
@@ -281,9 +272,9 @@ class _Reader(ast.NodeVisitor):
         elif _is_main(node.test):
             body = later
         with self._at(body):
-            self._all(node.body)
+            self.later(node.body)
         with self._at(orelse):
-            self._all(node.orelse)
+            self.later(node.orelse)
 
     def visit_Try(self, node: ast.Try) -> None:
         self._try(node)
@@ -300,13 +291,13 @@ class _Reader(ast.NodeVisitor):
             body = replace(body, attempt=Attempt(node.lineno, False))
             handlers = replace(handlers, attempt=Attempt(node.lineno, True))
         with self._at(body):
-            self._all(node.body)
+            self.later(node.body)
         with self._at(handlers):
-            self._all(node.handlers)
-        self._all([*node.orelse, *node.finalbody])
+            self.later(node.handlers)
+        self.later([*node.orelse, *node.finalbody])
 
     def visit_With(self, node: ast.With) -> None:
-        self._all(node.items)
+        self.later(node.items)
         suppressed = {
             name
             for item in node.items
@@ -319,7 +310,7 @@ class _Reader(ast.NodeVisitor):
         if suppressed & _IMPORT_ERRORS:
             place = replace(place, attempt=Attempt(node.lineno, False))
         with self._at(replace(place, probing=place.probing or bool(suppressed))):
-            self._all(node.body)
+            self.later(node.body)
 
     # -- imports
 

@@ -63,10 +63,14 @@ class Origins:
         """
         key = (index, flag)
         if key not in self._known:
-            self._known[key] = self._find(index, flag)
+            found = self._look(index, flag)
+            while isinstance(found, int):
+                found = self._look(found, flag)
+            self._known[key] = found
         return self._known[key]
 
-    def _find(self, index: int, flag: str) -> Where:
+    def _look(self, index: int, flag: str) -> Where | int:
+        """The line in the call ``index``, or the earlier call to look at instead."""
         call, lines = self._calls[index], self._lines(index)
         spelled = re.compile(rf"(?<![\w-]){re.escape(flag)}(?![\w=.-])")
         for number, line in enumerate(lines, call.first):
@@ -78,7 +82,7 @@ class Origins:
         before = next((n for n in reversed(earlier) if self._calls[n].sets in named), None)
         if before is None:  # an argument of a function or macro
             before = next((n for n in reversed(earlier) if not self._calls[n].sets), None)
-        return call.where if before is None else self.find(before, flag)
+        return call.where if before is None else before
 
     def _lines(self, index: int) -> Sequence[str]:
         """The lines that a call stands on, without comments."""

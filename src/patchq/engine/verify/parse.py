@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import tomllib
-import warnings
 from collections.abc import Callable
 
 import yaml
 
+from patchq.engine import pytext
+from patchq.engine.pytext import NotPythonError
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
 from patchq.model.verification import Failure, Remark, Section
@@ -66,13 +66,9 @@ def _error(reader: Callable[[bytes], None], content: bytes) -> _ParseError | Non
 
 def _python(content: bytes) -> None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is not ours to complain of
-            ast.parse(content)
-    except SyntaxError as error:
-        raise _ParseError(error.msg, error.lineno) from error
-    except ValueError as error:  # a null byte
-        raise _ParseError(str(error)) from error
+        pytext.parse(content)
+    except NotPythonError as error:
+        raise _ParseError(error.text, error.line) from error
 
 
 def _toml(content: bytes) -> None:

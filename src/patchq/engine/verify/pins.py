@@ -7,8 +7,13 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from packaging.markers import default_environment
+from packaging.markers import (
+    UndefinedComparison,
+    UndefinedEnvironmentName,
+    default_environment,
+)
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from patchq.engine.project import Project
@@ -33,7 +38,9 @@ _WORDS = {
     Standing.OUTSIDE: "outside upstream's range",
     Standing.FREE: "upstream takes any version",
     Standing.ABSENT: "upstream does not ask for it",
+    Standing.INCOMPARABLE: "cannot be compared as a version",
 }
+_NOT_TOML = (ValueError, RecursionError)
 _TO_DECIDE = (Standing.BEHIND, Standing.OUTSIDE)
 
 
@@ -60,9 +67,13 @@ class Compared:
     @property
     def text(self) -> str:
         """The comparison in words."""
-        theirs = f", upstream has {self.asked.specifier}" if self.asked else ""
-        theirs = theirs if self.asked and self.asked.specifier else ""
-        return f"{self.pin.name}{self.pin.specifier}: {_WORDS[self.standing]}{theirs}"
+        standing = self.standing
+        theirs = ""
+        if self.asked and self.asked.specifier:
+            theirs = f", upstream has {self.asked.specifier}"
+            if standing is Standing.INCOMPARABLE:
+                theirs += f" ({self.asked.where})"
+        return f"{self.pin.name}{self.pin.specifier}: {_WORDS[standing]}{theirs}"
 
 
 def check(subject: Subject) -> Section:
@@ -114,11 +125,21 @@ def required(recipe: Recipe, read: Reader, targets: Sequence[Target] = ()) -> Ma
                 requirement = Requirement(text)
             except InvalidRequirement:
                 continue
-            if requirement.marker is None or requirement.marker.evaluate(environment):
+            if _holds(requirement, environment):
                 place = Where(path, _line(raw, text))
                 name = canonicalize_name(requirement.name)
                 found.setdefault(name, Asked(str(requirement.specifier), place))
     return found
+
+
+def _holds(requirement: Requirement, environment: dict[str, str]) -> bool:
+    """Whether its marker does; one that only its author can make sense of does not."""
+    if requirement.marker is None:
+        return True
+    try:
+        return requirement.marker.evaluate(environment)
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return False
 
 
 def sources(recipe: Recipe) -> tuple[str, ...]:
@@ -174,7 +195,7 @@ def _unreadable(path: str, raw: bytes | None) -> Iterator[str]:
         return
     try:
         tomllib.loads(raw.decode())
-    except ValueError as error:
+    except _NOT_TOML as error:
         yield f"{path} cannot be read: {error}"
 
 
@@ -196,21 +217,29 @@ def _texts(items: object) -> Iterator[str]:
 def _table(raw: bytes, name: str) -> Mapping[str, object]:
     try:
         table = tomllib.loads(raw.decode()).get(name)
-    except ValueError:
+    except _NOT_TOML:
         return {}
     return table if isinstance(table, dict) else {}
 
 
 def _of_source(pin: Pin, read: Reader) -> Asked | None:
-    """What upstream says in the file that the pin names."""
+    """What upstream says in the file that the pin names; it need not be a version."""
     if pin.source is None:
         return None
     raw = read(pin.source.file) or b""
     match = re.search(pin.source.pattern, raw.decode("utf-8", "replace"))
-    if match is None:
+    if match is None or not match[1]:
         return None
     line = match.string.count("\n", 0, match.start(1)) + 1
-    return Asked(f"=={match[1]}", Where(pin.source.file, line))
+    return Asked(_exactly(match[1]), Where(pin.source.file, line))
+
+
+def _exactly(text: str) -> str:
+    """The specifier of just this version, or of a text that is none (``===``)."""
+    try:
+        return str(SpecifierSet(f"=={text}"))
+    except InvalidSpecifier:
+        return f"==={text}"
 
 
 def _environment(targets: Sequence[Target]) -> dict[str, str]:

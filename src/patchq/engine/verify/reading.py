@@ -121,13 +121,17 @@ class Reading:
         """What the project builds."""
         last = 0
         for index, call in enumerate(self._calls):
-            if call.command in _INTERNAL:
-                _INTERNAL[call.command](self, self._calls[last], call)
-                continue
-            last = index
-            take = _COMMANDS.get(call.command)
-            if take:
-                take(self, index, call)
+            take, note = _COMMANDS.get(call.command), _INTERNAL.get(call.command)
+            last = last if note else index
+            try:
+                if note:
+                    note(self, self._calls[last], call)
+                elif take:
+                    take(self, index, call)
+            except (ValueError, IndexError):
+                asked = self._calls[last]
+                text = f"{asked.command} does not have the arguments that it needs"
+                self._problem(asked.where, text)
         targets = [self._built(target) for target in self._targets.values()]
         return Build(
             targets=tuple(target for target in targets if target.groups),
@@ -380,7 +384,7 @@ class Reading:
         return SourceGroup(language, tuple(sources), flags, definitions, archs)
 
     def _flags(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
-        for word in _shell(target.directory.flags.get(language, "")):
+        for word in self._shell(target.directory.flags.get(language, ""), target.where):
             yield Flag(word)
         if language == "CUDA":
             for word in property_flags(target.architectures):
@@ -393,8 +397,16 @@ class Reading:
                 if item not in seen:
                     seen.add(item)
                     text = item.removeprefix("SHELL:")
-                    for word in _shell(text) if text != item else [item]:
+                    where = self._calls[index].where
+                    for word in self._shell(text, where) if text != item else [item]:
                         yield Flag(word, self._origins.find(index, word))
+
+    def _shell(self, text: str, where: Where) -> list[str]:
+        try:
+            return _shell(text)
+        except ValueError as error:
+            self._problem(where, f"{text!r} are no flags for a shell: {error}")
+            return []
 
     def _definitions(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
         linked = self._linked(target, lambda linked: linked.definitions)
