@@ -59,12 +59,13 @@ def look_elsewhere(
 
 def search_elsewhere(hop: Hop, candidates: Sequence[bytes], lost: Mapping[bytes, int]) -> Elsewhere:
     """Which of ``candidates`` became more frequent than the old base had them but for ``lost``."""
-    before = count_lines(hop.store.git, hop.old.tree, candidates)
     after = count_lines(hop.store.git, hop.new.tree, candidates)
+    now = _by_line(after)
+    # what stands nowhere any more needs no second search
+    before = count_lines(hop.store.git, hop.old.tree, [line for line in candidates if now[line]])
     elsewhere = _by_line(before)
     elsewhere.subtract(lost)
     lines = [line for line in candidates if elsewhere[line] < COMMON]
-    now = _by_line(after)
     more = tuple(line for line in lines if now[line] > max(elsewhere[line], 0))
     places: Counter[str] = Counter()
     for (line, file), count in (after - before).items():

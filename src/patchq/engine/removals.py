@@ -19,7 +19,6 @@ from patchq.engine.gone import COMMON, is_telling, search_elsewhere
 from patchq.engine.hop import Hop
 from patchq.engine.traces import count_stripped
 from patchq.engine.trail import Trail
-from patchq.engine.units import Unit
 from patchq.git.apply import Applied
 from patchq.git.history import History
 from patchq.git.objects import Entries, Entry
@@ -37,6 +36,14 @@ class Standing:
     files: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Change:
+    """The lines that a unit takes out and adds, stripped, each with how often."""
+
+    removed: Counter[bytes]
+    added: Counter[bytes]
+
+
 class Removals:
     """Looks for what the units of one patch take out.
 
@@ -49,26 +56,27 @@ class Removals:
         self._applied = applied
         self._ours = ours
         self._places = places
+        self._changes: dict[int, _Change] = {}
 
     def standing(self, trails: Sequence[Trail]) -> tuple[Standing, ...]:
         """What upstream seems to have by ``trails``, though the lines taken out still stand."""
         empty = [trail for trail in trails if trail.end is State.EMPTY]
         here = [found for trail in empty if (found := self._beside(trail))]
         moved = {id(found.trail) for found in here}
+        telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]
         # where upstream took what the patch adds, it took in the same commit what belongs to it
-        taken = {trail.landed.oid for trail in empty if trail.landed and self._adds(trail.unit)}
+        taken = {trail.landed.oid for trail in telling if trail.landed}
+        known = moved | {id(trail) for trail in telling}
         silent = [
             trail
             for trail in empty
-            if id(trail) not in moved
-            and not self._adds(trail.unit)
-            and (trail.landed is None or trail.landed.oid not in taken)
+            if id(trail) not in known and (trail.landed is None or trail.landed.oid not in taken)
         ]
         return (*here, *self._elsewhere(silent))
 
     def _beside(self, trail: Trail) -> Standing | None:
         """The lines that stand in the file more often than the patch would leave them."""
-        removed = [line for line in self._removed(trail.unit) if is_telling(line)]
+        removed = [line for line in self._change(trail).removed if is_telling(line)]
         for path in trail.unit.paths:
             then = self._count(self._applied.after.get(path, trail.unit.after.get(path)))
             now = self._count(self._ours.get(path))
@@ -80,7 +88,7 @@ class Removals:
     def _elsewhere(self, trails: Sequence[Trail]) -> Iterator[Standing]:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
         before, after = (self._total(side) for side in (self._applied.before, self._applied.after))
-        removed = {id(trail): self._removed(trail.unit) - (after - before) for trail in trails}
+        removed = {id(trail): self._change(trail).removed - (after - before) for trail in trails}
         telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
         found = search_elsewhere(self._hop, wanted, before - after)
@@ -101,12 +109,12 @@ class Removals:
         if lines:
             yield Standing(trail, lines)
 
-    def _removed(self, unit: Unit) -> Counter[bytes]:
-        return self._total(unit.before) - self._total(unit.after)
-
-    def _adds(self, unit: Unit) -> bool:
-        """Whether it adds a line by which upstream's taking it can be known."""
-        return any(map(is_telling, self._total(unit.after) - self._total(unit.before)))
+    def _change(self, trail: Trail) -> _Change:
+        unit = trail.unit
+        if id(unit) not in self._changes:
+            before, after = self._total(unit.before), self._total(unit.after)
+            self._changes[id(unit)] = _Change(before - after, after - before)
+        return self._changes[id(unit)]
 
     def _total(self, entries: Entries) -> Counter[bytes]:
         return sum(map(self._count, entries.values()), Counter())
