@@ -106,6 +106,9 @@ def test_selections_are_compared(bench: Bench) -> None:
     found = bench.json("diff", "v1", "--with", "late")
     assert (found["added"], found["removed"]) == (["fix.patch"], ["same.patch"])
     assert "no guard" in bench.run("diff", "v1", "--with", "early", code=2)
+    recipe = bench.workspace.series_path("v1") / "recipe.yaml"
+    recipe.write_text("version: 1\nvariants:\n  lab: {guards: [late]}\n")
+    assert bench.json("diff", "v1", "--variant", "lab") == found
     assert "two tags" in bench.run("diff", "v1", code=2)
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from commandline import CommandLine
 from miniature import ENVIRONMENT, Edits, MakeMiniature, Miniature
+from workspaces import make_workspace, pinned
 
 from patchq.engine.importing import patch_name, read_given
-from patchq.errors import InputError
+from patchq.errors import InputError, Where
+from patchq.model.lock import Archive
 from patchq.model.patch import Patch
+from patchq.model.retired import Retired, Standing, read_retired, render_retired
+from patchq.model.verdict import Verdict
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 TREE: Edits = {
@@ -277,10 +281,14 @@ def test_with_wants_a_fit_under_other_guards_too(bench: Bench) -> None:
     refused = bench.run(plain, "--with", "slim")
     assert refused.returncode == 2
     assert "does not apply together with slim" in refused.stderr
+    recipe = "version: 1\nvariants:\n  lean: {guards: [slim]}\n"
+    (bench.root / "series/v1/recipe.yaml").write_text(recipe)
+    variant = bench.run(plain, "--variant", "lean")
+    assert variant.stderr == refused.stderr
     assert bench.run(plain).returncode == 0
 
 
-LACKS = """X-Retire-When: lacks src/long.py 'long = call\\('"'"'it'"'"'\\)'"""
+SAYS = """X-Retire-When: contains src/long.py 'long = called\\('"'"'it'"'"'\\)'"""
 
 
 @pytest.mark.parametrize(
@@ -289,16 +297,17 @@ LACKS = """X-Retire-When: lacks src/long.py 'long = call\\('"'"'it'"'"'\\)'"""
         ("fix-pr24436.patch", b"As in #25000\n\n", "X-Upstream-PR: 24436"),
         ("fix.patch", b"See https://forge.example/a/b/pull/36186\n\n", "X-Upstream-PR: 36186"),
         ("fix.patch", b"Backport (#36186)\n\n", "X-Upstream-PR: 36186"),
-        ("fix.patch", b"", LACKS),
-        ("fix.patch", b"As PR 12 and PR 13 do\n\n", LACKS),
-        ("fix.patch", b"Unlike old-pr12.patch\n\n", LACKS),
+        ("fix.patch", b"", SAYS),
+        ("fix.patch", b"As PR 12 and PR 13 do\n\n", SAYS),
+        ("fix.patch", b"Unlike old-pr12.patch\n\n", SAYS),
     ],
 )
 def test_an_end_is_proposed_and_written_only_on_demand(
     bench: Bench, name: str, words: bytes, end: str
 ) -> None:
-    diff = bench.upstream.bare_diff("v1", {"src/long.py": "end = 2\n"})
-    file = bench.write(name, words + diff)
+    old = bench.upstream.read("v1", "src/long.py")
+    new = old.replace(b"short = 1\nlong = call(", b"import long_enough_for_it\nlong = called(")
+    file = bench.write(name, words + bench.upstream.bare_diff("v1", {"src/long.py": new}))
     assert f"proposed: {end} (" in bench.run(file, "--dry-run").stderr
     assert not (bench.root / "series").exists()
     done = bench.run(file, "--propose-end")
@@ -306,8 +315,200 @@ def test_an_end_is_proposed_and_written_only_on_demand(
     header = Patch(name, bench.patch(name)).header
     assert [str(trailer) for trailer in header.trailers] == [end]
     for predicate in header.retire_when:
-        assert not predicate.holds_on(bench.upstream.read("v1", "src/long.py"))
-        assert predicate.holds_on(b"end = 2\n")
+        assert not predicate.holds_on(old)
+        assert predicate.holds_on(new)
+
+
+NO_END = "no safe end is known"
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ({"src/new.py": "pass\n"}, "X-Retire-When: path-exists src/new.py"),
+        ({"src/long.py": "end = 2\n"}, NO_END),  # upstream may say the removed line otherwise
+        ({"src/app.py": LINES + "line 10\n"}, NO_END),  # what upstream says already
+        ({"src/app.py": TEN.replace("line 25\n", "line twenty-five\n")}, NO_END),
+        ({"src/app.py": TEN, "src/new.py": "pass\n"}, NO_END),  # half of it would end it all
+    ],
+)
+def test_an_end_is_proposed_only_where_it_says_the_whole_patch(
+    bench: Bench, edits: Edits, said: str
+) -> None:
+    file = bench.write("fix.patch", bench.upstream.bare_diff("v1", edits))
+    done = bench.run(file, "--propose-end")
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr
+    assert (b"X-Retire-When" in bench.patch("fix.patch")) is (said != NO_END)
+
+
+def test_no_end_is_proposed_from_lines_of_an_earlier_patch(bench: Bench) -> None:
+    first = {"src/new.py": "one = 'a telling line'\n"}
+    second = {"src/new.py": "one = 'another telling line'\n"}
+    one = bench.upstream.detached("v1", "one", first)
+    two = bench.upstream.bare_diff(one, second)
+    assert bench.run(bench.write("one.patch", bench.upstream.format(one))).returncode == 0
+    done = bench.run(bench.write("two.patch", two), "--propose-end")
+    assert NO_END in done.stderr
+    assert b"X-Retire-When" not in bench.patch("two.patch")
+
+
+def test_an_end_that_has_come_already_is_said(bench: Bench) -> None:
+    file = bench.write(
+        "x.patch", b"Fix\n\nX-Retire-When: lacks src/app.py mine\n\n" + plain_diff(bench)
+    )
+    done = bench.run(file)
+    assert done.returncode == 0, done.stderr
+    assert "X-Retire-When holds on v1 itself: lacks src/app.py mine" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        (b"X-Retire-When: frob src/app.py", "unknown predicate 'frob'"),
+        (b"X-Upstream-PR: abc", "'abc' in X-Upstream-PR is not a PR number"),
+        (b"X-Expect: contains src/app.py", "contains lacks its REGEX"),
+    ],
+)
+def test_a_malformed_field_is_refused_with_its_line(bench: Bench, field: bytes, words: str) -> None:
+    file = bench.write("x.patch", b"Fix\n\n" + field + b"\n\n" + plain_diff(bench))
+    done = bench.run(file)
+    assert done.returncode == 2
+    assert f"x.patch:3: {words}" in done.stderr
+    assert not (bench.root / "series").exists()
+
+
+@pytest.mark.parametrize(
+    "sender",
+    [
+        '"J. \\"Bob\\" Doe" <r@x>',
+        "=?UTF-8?q?J=C3=B6_=22Bob=22_Doe?= <r@x>",
+        "X <>",
+        '"Doe, John" <j@x>',
+        "j@x (John Doe)",
+        "John (zzz) Doe <j@x>",
+    ],
+)
+def test_git_am_names_the_author_that_the_mail_had(bench: Bench, sender: str) -> None:
+    raw = bench.upstream.patch("v1", EDIT, trailers={"X-Upstream-PR": "7"})
+    head, _, rest = raw.partition(b"From: ")
+    mail = head + b"From: " + sender.encode() + b"\n" + rest.partition(b"\n")[2]
+    crlf = mail.replace(b"\n", b"\r\n")
+    files = [bench.write("as-it-is.patch", mail), bench.write("rewritten.patch", crlf)]
+    for file in files:
+        done = bench.run(file, "--guard", file.partition(".")[0])
+        assert done.returncode == 0, done.stderr
+    assert bench.patch("as-it-is.patch") == mail
+    wanted, found = (bench.am(file)[1].splitlines()[0] for file in files)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("form", ["medium", "full", "fuller", "raw", "email"])
+def test_git_show_names_author_and_date_in_each_format(bench: Bench, form: str) -> None:
+    commit = bench.upstream.detached("v1", "Say ten", EDIT, author='É "Jr <e@x>')
+    shown = bench.upstream.git("show", f"--format={form}", "--stat", "-p", commit)
+    date = bench.upstream.git("show", "-s", "--format=%aD", commit).decode().strip()
+    done = bench.run(bench.write("x.patch", shown))
+    assert done.returncode == 0, done.stderr
+    header = Patch("x.patch", bench.patch("x.patch")).header
+    assert header.subject == "Say ten"
+    assert "|" not in header.body
+    if form != "email":  # git's own reader takes the quote out of a mail
+        assert header.raw.startswith(b"From 0000000000000000000000000000000000000000 ")
+        assert b"=?UTF-8?q?=C3=89=20=22Jr?= <e@x>" in header.raw
+    if form != "full":  # which tells no date
+        assert header.date == date
+
+
+def test_a_diffstat_and_a_commits_id_do_not_come_along(bench: Bench) -> None:
+    commit = bench.upstream.detached("v1", "Say ten\n\nX-Upstream-PR: 7", EDIT)
+    mail = bench.upstream.git("format-patch", "--stdout", "-1", commit)
+    assert b" src/app.py | 2 +-\n" in mail
+    assert bench.run(bench.write("x.patch", mail)).returncode == 0
+    raw = bench.patch("x.patch")
+    assert raw.startswith(b"From " + b"0" * 40)
+    assert b" | 2 +-" not in raw
+    assert b"1 file changed" not in raw
+    assert bench.am("x.patch")[0] == edited(bench)
+
+
+def test_a_diffstat_is_no_prose(bench: Bench) -> None:
+    stat = b" src/app.py | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n\n"
+    assert bench.run(bench.write("say-ten.patch", stat + plain_diff(bench))).returncode == 0
+    assert bench.am("say-ten.patch")[1].splitlines()[1:] == ["say ten", ""]
+
+
+def test_a_byte_order_mark_is_taken_away(bench: Bench) -> None:
+    mail = bench.upstream.patch("v1", EDIT, trailers={"X-Upstream-PR": "7"})
+    done = bench.run(bench.write("x.patch", b"\xef\xbb\xbf" + mail))
+    assert done.returncode == 0, done.stderr
+    assert "x.patch:1: a byte order mark" in done.stderr
+    assert bench.patch("x.patch").partition(b"-- \n")[0] == mail
+
+
+def test_prose_that_looks_like_a_diff_is_prose(bench: Bench) -> None:
+    prose = b"Some prose.\n\ndiff --git a/foo b/foo in prose\n--- not a header\n\n"
+    index = b"Index: src/app.py\n" + b"=" * 67 + b"\n"
+    done = bench.run(bench.write("x.patch", prose + index + plain_diff(bench)))
+    assert done.returncode == 0, done.stderr
+    tree, message = bench.am("x.patch")
+    assert tree == edited(bench)
+    assert "  | diff --git a/foo b/foo in prose\n  | --- not a header" in message
+
+
+def test_the_hint_of_a_refusal_fits_its_cause(bench: Bench) -> None:
+    def hint(raw: bytes) -> str:
+        done = bench.run(bench.write("x.patch", raw))
+        assert done.returncode == 2
+        return done.stderr.partition("hint: ")[2]
+
+    diff = plain_diff(bench)
+    bare = b"--- a/src/app.py\n+++ b/src/app.py\n@@ -10 +10 @@\n-line 10\n+line ten, as a word\n"
+    binary = (
+        b"diff --git a/logo.png b/logo.png\nnew file mode 100644\nindex 0000000..1234567\n"
+        b"Binary files /dev/null and b/logo.png differ\n"
+    )
+    assert "-U0" in hint(bare)
+    assert "git diff --binary" in hint(binary)
+    assert "blanks" in hint(diff.replace(b" line 8\n", b" line    8\n"))
+    assert "inside the tree" not in hint(diff.replace(b" line 8\n", b" line eight\n"))
+    assert "--tag" in hint(diff.replace(b" line 8\n", b" line eight\n"))
+    assert "Import it" not in hint(added_file("git~1/config"))
+
+
+def added_file(path: str) -> bytes:
+    return f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n".encode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize("path", ["a:b", "C:/x", ".g\u200cit/config", "caf\udce9"])
+def test_every_path_that_git_takes_is_taken(bench: Bench, path: str) -> None:
+    raw = added_file(path)
+    assert bench.run(bench.write("one.patch", raw)).returncode == 0
+    again = raw.replace(b"/dev/null", b"a/" + raw.split(b"b/")[1].partition(b"\n")[0])
+    second = again.replace(b"@@ -0,0 +1 @@\n+x", b"@@ -1 +1 @@\n-x\n+y")
+    done = bench.run(bench.write("two.patch", second))
+    assert done.returncode == 0, done.stderr
+    tree, _ = bench.am("one.patch", "two.patch")
+    assert tree == edited(bench, {path: "y\n"})
+
+
+def test_a_record_of_the_name_is_settled(bench: Bench) -> None:
+    raw = bench.upstream.patch("v1", EDIT, trailers={"X-Upstream-PR": "7"})
+    records = [retired("x.patch", Standing.HELD, raw), retired("y.patch", Standing.RETIRED, raw)]
+    directory = bench.root / "series/v1"
+    directory.mkdir(parents=True)
+    (directory / "series").write_text("")
+    (directory / "retired.yaml").write_bytes(render_retired(records))
+    done = bench.run(bench.write("x.patch", raw))
+    assert done.returncode == 0, done.stderr
+    assert "x.patch: settles the held patch of that name in retired.yaml" in done.stderr
+    left = read_retired((directory / "retired.yaml").read_bytes(), Where("retired.yaml"))
+    assert [record.name for record in left] == ["y.patch"]
+
+
+def retired(name: str, standing: Standing, content: bytes) -> Retired:
+    verdict = Verdict.CONFLICT if standing is Standing.HELD else Verdict.UPSTREAMED
+    return Retired(name, verdict, "why", (), content, standing, since="v1", base="v0")
 
 
 def test_names_that_are_taken_are_refused(bench: Bench) -> None:
@@ -348,3 +549,25 @@ def test_a_name_for_several_mails_is_refused() -> None:
     mail = b"From 0 Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nSubject: x\n\nbody\n"
     with pytest.raises(InputError, match="2 mails"):
         read_given("x.mbox", mail * 2, "name")
+
+
+def test_a_patch_that_an_archive_does_not_cover_is_passed_over(
+    bench: Bench, kernel_patch: bytes
+) -> None:
+    archive = Archive("pypi:app==1", "app.tar.gz", "d" * 64, covers=("/src/**",))
+    base = replace(pinned(bench.upstream, "v1"), archive=archive)
+    workspace = make_workspace(
+        bench.upstream, {"kernel.patch": kernel_patch}, bases=(base,), root=bench.root
+    )
+    file = bench.write("ten.patch", bench.upstream.patch("v1", EDIT))
+    done = bench.run(file)
+    assert done.returncode == 0, done.stderr
+    assert workspace.series("v1").names == ("kernel.patch", "ten.patch")
+
+
+@pytest.fixture
+def kernel_patch(miniature: MakeMiniature) -> bytes:
+    """A patch on a file that the archive never had."""
+    whole = miniature("whole")
+    whole.commit("Begin", {"kernel/CMakeLists.txt": "project(kernel)\n"})
+    return whole.patch("main", {"kernel/CMakeLists.txt": "project(kernel CUDA)\n"})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from patchq.cli.selecting import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
 
 
@@ -18,20 +20,15 @@ def diff(
     patch: Annotated[
         str | None, typer.Argument(metavar="[PATCH]", help="Show how this patch differs.")
     ] = None,
-    guards: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="GUARD",
-            help="With one TAG: which patches the guard adds and removes. May be repeated.",
-        ),
-    ] = None,
+    guards: Guards = None,
+    variants: Variants = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
     """Compare two series patch by patch, like git range-diff.
 
     A patch is unchanged byte for byte; changed in metadata only (its header, or line numbers and
     blob ids); changed; gone; or new. With PATCH, its message and diff are shown, old against new.
+    With one TAG and guards or variants: the patches that they add and remove.
 
     \b
     Examples:
@@ -40,10 +37,10 @@ def diff(
       patchq diff v0.5.17 --with nemotron
     """
     run = session(context)
-    if (new is None) != bool(guards):
-        raise typer.BadParameter("give two tags, or one with --with GUARD")
+    if (new is None) != bool(guards or variants):
+        raise typer.BadParameter("give two tags, or one with --with GUARD or --variant NAME")
     if new is None:
-        _guards(run, old, guards or [], as_json=json)
+        _guards(run, old, selected_guards(run, old, guards, variants), as_json=json)
     elif patch is None:
         _series(run, old, new, as_json=json)
     elif json:
@@ -64,7 +61,7 @@ def _series(run: Session, old: str, new: str, *, as_json: bool) -> None:
         render_series_diff(found, output.terminal())
 
 
-def _guards(run: Session, tag: str, guards: list[str], *, as_json: bool) -> None:
+def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> None:
     from patchq.cli import output
     from patchq.engine.series_diff import compare_selections
     from patchq.report.series_diff import render_guard_diff, render_guard_diff_json
@@ -80,8 +77,10 @@ def _patch(run: Session, old: str, new: str, name: str) -> None:
     import sys
 
     from patchq.engine.series_diff import compare_patch
+    from patchq.model.series import meant_name
 
     before, after = run.workspace.load(old), run.workspace.load(new)
+    name = meant_name(name, {*before.series.names, *after.series.names})
     shown = compare_patch(run.project, before, after, name, colour=sys.stdout.isatty())
     if shown:
         typer.echo(shown, nl=False)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.series_edits import patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -24,10 +26,8 @@ def edit(
         str | None,
         typer.Argument(metavar="[PATCH]", help="Open the series up to this patch; default: all."),
     ] = None,
-    guards: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),
-    ] = None,
+    guards: Guards = None,
+    variants: Variants = None,
     abort: Annotated[
         bool, typer.Option("--abort", help="Forget the open edit; nothing is written.")
     ] = False,
@@ -47,7 +47,7 @@ def edit(
     """
     run = session(context)
     if abort:
-        if tag or patch or guards:
+        if tag or patch or guards or variants:
             raise typer.BadParameter("--abort goes alone")
         _abort(run)
         return
@@ -56,8 +56,11 @@ def edit(
     if tag is not None and patch is None and tag not in run.lock.names:
         tag, patch = None, tag
     series = tag or run.newest_series
+    if patch is not None:
+        (patch,) = patch_names(context, series, [patch])
     with run.writing(), run.progress(f"opening {series}"):
-        opened = begin(run.project, series, patch, guards or ())
+        chosen = selected_guards(run, series, guards, variants)
+        opened = begin(run.project, series, patch, chosen)
     show_opened(run, opened, as_json=json)
 
 
@@ -67,7 +70,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
 
     path = run.workspace.state_dir / WORKTREE
     if as_json:
-        from json import dumps
+        from patchq.report.document import render_document
 
         document = {
             "schema": SCHEMA,
@@ -77,7 +80,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
             "opened": list(opened.open_names),
             "commits": dict(opened.commits),
         }
-        typer.echo(dumps(document, indent=2))
+        typer.echo(render_document(document), nl=False)
         return
     count = len(opened.open_names)
     above = len(opened.commits) - count

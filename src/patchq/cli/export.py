@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.selecting import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.errors import FindingsError
 
@@ -40,14 +41,8 @@ def export(
             "--format", help="Default: what PATH ends in; a directory where it says nothing."
         ),
     ] = None,
-    guards: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),
-    ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option("--variant", metavar="NAME", help="A variant of the recipe; may be repeated."),
-    ] = None,
+    guards: Guards = None,
+    variants: Variants = None,
     subdir: Annotated[
         str | None, typer.Option("--subdir", metavar="DIR", help="Only this part of the tree.")
     ] = None,

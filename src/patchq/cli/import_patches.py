@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.selecting import selected_guards
+from patchq.cli.series_edits import change
 from patchq.cli.session import session
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from patchq.engine.importing import Given, Imported, Notice
+    from patchq.engine.project import Project
+    from patchq.engine.series_edit import Edited
     from patchq.model.series import Guard
 
 SCHEMA = "patchq.import/1"
@@ -47,6 +51,16 @@ def import_patches(
             "--with", metavar="GUARD", help="Make sure that it also applies with GUARD on."
         ),
     ] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant", metavar="NAME", help="Make sure that it also applies in this variant."
+        ),
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="FILE takes the place of the patch of the same name."),
+    ] = False,
     propose_end: Annotated[
         bool,
         typer.Option("--propose-end", help="Write the proposed end of a patch that has none."),
@@ -64,13 +78,23 @@ def import_patches(
 
     Bare diffs, quilt patches, git diffs, mails and mailboxes are applied strictly on top of the
     series and written as git mails, prose kept as the description. All come in, or none.
+    With --replace they take the place of patches that are there, which keep their guards and
+    those fields that the new version has none of; the patches above are merged onto them.
 
     \b
     Examples:
       patchq import fix.patch --tag v0.5.17
       patchq import *.diff --tag v0.5.17 --guard nemotron
       git diff | patchq import - --name fix --tag v0.5.17
+      patchq import --replace tree/patches/fix.patch --tag v0.5.17
     """
+    if replace:
+        if guard or together or variants or propose_end:
+            raise typer.BadParameter(
+                "--replace goes without --guard, --with, --variant and --propose-end"
+            )
+        _replace(context, files, tag, name, main, dry_run=dry_run, as_json=as_json)
+        return
     from patchq.engine.foreign import Foreigners
     from patchq.engine.importing import Importer, Terms, now, open_series
     from patchq.engine.sources import main_tip
@@ -82,7 +106,7 @@ def import_patches(
     given, notices = _read(files, name)
     terms = Terms(
         guards=tuple(map(_guard, guard or ())),
-        together=frozenset(together or ()),
+        together=frozenset(selected_guards(here, tag, together, variants)),
         author=user_identity(here.workspace.root),
         date=now(),
         write_end=propose_end,
@@ -108,21 +132,56 @@ def import_patches(
         typer.echo(_text(tag, patches, dry_run=dry_run))
 
 
+def _replace(
+    context: typer.Context,
+    files: Sequence[str],
+    tag: str,
+    name: str | None,
+    main: str | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    contents = dict(_contents(files, name))
+
+    def make(project: Project, tag: str) -> Edited:
+        from patchq.engine.foreign import Foreigners
+        from patchq.engine.importing import Terms, now
+        from patchq.engine.replacing import replace_patches
+        from patchq.engine.sources import main_tip
+        from patchq.git.identity import user_identity
+
+        over = Foreigners(project, tag, main_tip(project, main))
+        terms = Terms(author=user_identity(project.workspace.root), date=now())
+        return replace_patches(project, tag, contents, name, terms, over.bring_over)
+
+    label = f"import --replace {' '.join(files)}"
+    change(context, label, tag, make, dry_run=dry_run, as_json=as_json)
+
+
 def _read(files: Sequence[str], name: str | None) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
     from patchq.engine.importing import read_given
 
-    if name is not None and len(files) > 1:
-        raise InputError("--name names one patch", hint="Import the files one by one.")
     given: list[Given] = []
     notices: list[Notice] = []
-    for file in files:
-        if file == "-" and name is None:
-            raise InputError("a patch from standard input needs --name")
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        patches, remarks = read_given("standard input" if file == "-" else file, raw, name)
+    for file, raw in _contents(files, name):
+        patches, remarks = read_given(file, raw, name)
         given.extend(patches)
         notices.extend(remarks)
     return tuple(given), tuple(notices)
+
+
+def _contents(files: Sequence[str], name: str | None) -> Iterator[tuple[str, bytes]]:
+    """Each file, as messages call it, and what is in it."""
+    if name is not None and len(files) > 1:
+        raise InputError("--name names one patch", hint="Import the files one by one.")
+    for file in files:
+        if file == "-" and name is None:
+            raise InputError("a patch from standard input needs --name")
+        if file == "-":
+            yield "standard input", sys.stdin.buffer.read()
+        else:
+            yield file, Path(file).read_bytes()
 
 
 def _guard(text: str) -> Guard:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.series_edits import patch_names
 from patchq.cli.session import session
 
 
@@ -21,10 +23,8 @@ def new(
     after: Annotated[
         str | None, typer.Option("--after", metavar="PATCH", help="Where; default: at the end.")
     ] = None,
-    guards: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),
-    ] = None,
+    guards: Guards = None,
+    variants: Variants = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was opened as JSON.")] = False,
 ) -> None:
     """Begin a new patch: open the series in .patchq/edit with an empty commit for it on top.
@@ -40,11 +40,14 @@ def new(
     from patchq.engine.editing import NewPatch, begin
     from patchq.engine.importing import patch_name
 
+    if after is not None:
+        (after,) = patch_names(context, tag, [after])
     run = session(context)
     series = tag or run.newest_series
     patch = NewPatch(patch_name(name), subject)
     with run.writing(), run.progress(f"opening {series}"):
-        opened = begin(run.project, series, after, guards or (), patch)
+        chosen = selected_guards(run, series, guards, variants)
+        opened = begin(run.project, series, after, chosen, patch)
     show_opened(run, opened, as_json=json)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.selecting import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
 from patchq.model.verification import Outcome
@@ -23,14 +24,8 @@ def verify(
     tag: Annotated[
         str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
     ] = None,
-    guards: Annotated[
-        list[str] | None,
-        typer.Option("--with", metavar="GUARD", help="Select this guard too; may be repeated."),
-    ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option("--variant", metavar="NAME", help="A variant of the recipe; may be repeated."),
-    ] = None,
+    guards: Guards = None,
+    variants: Variants = None,
     wheel: Annotated[
         Path | None,
         typer.Option("--wheel", metavar="FILE", help="Compare a built wheel with the prediction."),
@@ -88,10 +83,10 @@ def _selection(
     run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
 ) -> Selection:
     from patchq.engine.selection import select
-    from patchq.engine.variants import turn_on
 
-    selection = select(run.workspace.load(tag or run.newest_series), run.settings, guards)
-    return turn_on(run.project, selection, variants)[0] if variants else selection
+    tag = tag or run.newest_series
+    chosen = selected_guards(run, tag, guards, variants)
+    return select(run.workspace.load(tag), run.settings, chosen)
 
 
 def _verify_wheel(

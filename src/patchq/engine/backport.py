@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from patchq.engine.change import Change, Changes
-from patchq.engine.importing import patch_name
+from patchq.engine.importing import patch_name, settle, settled
 from patchq.engine.landing import Landing
 from patchq.engine.names import Names
 from patchq.engine.prerequisites import LIMIT, Found, Outcome, Search
@@ -106,7 +106,10 @@ class Backporter:
         ):
             return Brought(found)
         written = self._write_all(found, tree, source)
-        return Brought(found, written, tuple(self._variants(written[-1])))
+        notices = [*self._variants(written[-1])]
+        for patch in written:
+            notices += (f"{patch.name} {text}" for text in settled(self._directory, patch.name))
+        return Brought(found, written, tuple(notices))
 
     def stage(self, transaction: Transaction) -> None:
         """Write the series with its new patches."""
@@ -114,6 +117,7 @@ class Backporter:
         transaction.write_file(path / SERIES, self._series.raw)
         for name in self._new:
             transaction.write_file(path / name, self._patches[name].raw)
+        settle(self._directory, self._new, transaction)
 
     def _write_all(self, found: Found, tree: str, source: str | None) -> tuple[Patch, ...]:
         if self._terms.company is Company.SQUASHED:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shlex
@@ -28,13 +29,12 @@ from patchq.engine.selection import Selection, require_order
 from patchq.engine.variants import turn_on
 from patchq.engine.verify import pins
 from patchq.engine.verify.predicting import predicted_builds
-from patchq.engine.verify.subject import Subject, put_in_place
+from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
 from patchq.engine.verify.wheel import MANIFEST_SCHEMA
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.search import lines_with_words
 from patchq.git.tarball import Differing, Snapshot, add_to_tar, differing, write_tar
 from patchq.model.building import fill
-from patchq.model.coverage import Coverage
 from patchq.model.lock import Base, Lock
 from patchq.model.prediction import predict, prediction_facts
 from patchq.model.recipe import Choice
@@ -138,7 +138,7 @@ def prepare_export(
     :class:`InputError` where a patch does not apply or lacks what it requires, and where a variant
     or the subdirectory is not there.
     """
-    selection, choice = turn_on(project, selection, variants)
+    selection, choice = turn_on(project.settings, selection, variants)
     _refuse_held(selection)
     _refuse_uncovered(selection, project.lock.base(selection.directory.tag))
     require_order(selection)
@@ -362,18 +362,12 @@ def _refuse_held(selection: Selection) -> None:
 
 
 def _refuse_uncovered(selection: Selection, base: Base) -> None:
-    if base.archive is None:
-        return
-    coverage = Coverage(base.archive.covers, base.archive.excludes)
-    for patch in selection.patches:
-        outside = [path for path in patch.paths if not coverage.covers_path(path)]
-        if outside:
-            raise FindingsError(
-                f"{', '.join(outside)} is not covered by {base.archive.file}, which {base.name} "
-                "was imported from",
-                where=patch.where or Where(patch.name),
-                hint="Put the patch behind a guard, or take a base that has the path.",
-            )
+    for patch, paths in uncovered(selection, base):
+        raise FindingsError(
+            uncovered_words(base, paths),
+            where=patch.where or Where(patch.name),
+            hint="Put the patch behind a guard, or take a base that has the path.",
+        )
 
 
 def _companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
@@ -385,17 +379,26 @@ def _endings(form: Form, beside: Iterable[str]) -> tuple[str, ...]:
 
 
 def _refuse_taken(target: Path, form: Form, beside: Iterable[str]) -> None:
+    """What an export that is gone has left beside ``target`` is not in the way."""
     if not form.is_packed and target.is_dir():
         taken = [target] if any(target.iterdir()) else []
     else:
         taken = [target] if target.exists() else []
     companions = _companions(target, _endings(form, beside)).values()
-    taken += [path for path in companions if path.exists()]
+    taken += [path for path in companions if path.exists() and not _left_over(path, target)]
     if taken:
         raise InputError(
             f"{taken[0]} is there already; nothing was exported",
             hint="Remove it, or name another place with -o.",
         )
+
+
+def _left_over(companion: Path, target: Path) -> bool:
+    """Whether a file beside ``target`` is what an export wrote there: a record, or checksums."""
+    if not companion.is_file():
+        return False
+    content = companion.read_bytes()
+    return b'"schema": "patchq.' in content or os.fsencode(f"  {target.name}\n") in content
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from patchq.engine.change import Changes
-from patchq.engine.importing import BroughtOver
+from patchq.engine.fitting import BroughtOver
 from patchq.engine.names import Names
 from patchq.engine.origin import Origins
 from patchq.engine.prerequisites import Found, Outcome, Search

@@ -2,8 +2,7 @@
 
 A patch that already is a mail as ``git format-patch`` writes it, and applies, stays byte for byte.
 Every other one is written anew by git from the two trees it stands between, its prose as the
-message. Where strict ``git apply`` refuses, the merge that ``git apply --3way`` would make is
-tried: base is what the patch's index lines name.
+message.
 """
 
 from __future__ import annotations
@@ -12,29 +11,32 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from email import message_from_bytes
 from enum import Enum
 from itertools import pairwise
 from pathlib import PurePath
 
-from patchq.engine.stack import Stack, below
+from patchq.engine.ends import ends_come
+from patchq.engine.fitting import BringOver, Fit, Fitter
+from patchq.engine.restack import Restacker
 from patchq.engine.transaction import Transaction
-from patchq.engine.units import locate
-from patchq.engine.wording import ADDRESS, author_of, raw_date, slug
+from patchq.engine.wording import raw_date, slug
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.identity import UNKNOWN_AUTHOR
-from patchq.git.mail import Mailer
-from patchq.git.objects import Entry
+from patchq.git.mail import author_of
 from patchq.git.store import Store
-from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
+from patchq.model.diff import ChangeKind, FileChange
 from patchq.model.header import Header, HeaderForm, description
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
+from patchq.model.predicate import PredicateKind, parse_predicate
+from patchq.model.retired import render_retired
 from patchq.model.series import Guard, Series, SeriesEntry
-from patchq.model.workspace import SERIES, SeriesDirectory, Workspace
+from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory, Workspace
 
 _MBOX = re.compile(rb"^From \S+ .*\d\d:\d\d:\d\d.*\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _MIME_FIELD = re.compile(rb"^(?:Content-[\w-]+|MIME-Version):.*\n(?:[ \t].*\n)*", re.I | re.M)
@@ -48,8 +50,8 @@ _PULL_IN_NAME = re.compile(r"(?<![A-Za-z])pr[-_ ]?(\d+)", re.I)
 _PULL_IN_PROSE = re.compile(
     r"(?:\bpull/|\bpr[ #-]*|(?<![\w&/])#(?=\d{3}))(\d+)(?![\w-]|\.\w)", re.I
 )
-_COMMENT = re.compile(rb"#\s|//|/?\*|--\s")
-_FAILED_HUNK = re.compile(r"patch failed: (.+):(\d+)$")
+_IDLE = re.compile(rb"#\s|//|/?\*|--\s|import\b|from\b|#\s*include\b")
+"""Comments and imports: what other changes may bring as well."""
 _TELLING = range(8, 121)
 """How long a line is that tells something and still reads well in a header."""
 
@@ -178,22 +180,6 @@ def now() -> str:
     return f"{int(given) if given.isdecimal() else int(time.time())} +0000"
 
 
-@dataclass(frozen=True)
-class BroughtOver:
-    """A patch that was cut from another state of upstream, and what it does to the tree here.
-
-    ``applied`` is None where it does not merge; ``remarks`` say what it was cut from, and then
-    what it needs.
-    """
-
-    applied: Applied | None
-    remarks: tuple[str, ...]
-
-
-BringOver = Callable[[Patch, str], BroughtOver | None]
-"""Finds what a patch was cut from and merges it onto a tree; None where nothing is found."""
-
-
 class Importer:
     """Puts patches on top of a series, in memory; :meth:`stage` hands over what is to be written.
 
@@ -210,16 +196,15 @@ class Importer:
         terms: Terms,
         bring_over: BringOver = lambda _patch, _tree: None,
     ):
-        store.require((base,))
-        self._store = store
         self._objects = store.objects
-        self._stack = Stack(store)
-        self._mailer = Mailer(store.git, store.objects)
+        self._restacker = Restacker(store, base, default_guards)
+        self._stack = self._restacker.stack
+        self._mailer = self._restacker.mailer
         self._base = base
         self._directory = directory
         self._default_guards = default_guards
         self._terms = terms
-        self._bring_over = bring_over
+        self._fitter = Fitter(store, self._stack, base, bring_over)
         self._series = directory.series
         self._patches = dict(directory.patches)
         self._new: list[str] = []
@@ -233,13 +218,13 @@ class Importer:
         raw, repairs = repair(given.raw)
         entry = SeriesEntry(given.name, guards=self._terms.guards)
         series = self._series.append(entry)
-        tree = self._tree(below(series, series.entry(given.name), self._default_guards))
-        fit = self._fit(tree, self._readings(tree, given, raw))
+        tree = self._restacker.tree_below(series, series.entry(given.name), self._patches)
+        fit = self._fitter.fit(tree, given.name, raw, given.place)
         header = fit.reading.header
-        end = _propose_end(fit.reading, self._before(tree)) if _lacks_end(header) else None
+        end = _propose_end(fit.reading, self._upstream) if _lacks_end(header) else None
         written_end = end if self._terms.write_end else None
         exact = not (repairs or given.decoded or fit.merged or written_end)
-        verbatim = exact and _is_git_mail(fit.reading)
+        verbatim = exact and is_git_mail(fit.reading) and not header.stale
         date = raw_date(header.date)
         imported = Imported(
             patch=fit.reading if verbatim else self._mail(tree, fit, date, written_end),
@@ -252,6 +237,8 @@ class Importer:
                 for where, text in (
                     *((Where(given.place, entry.line), entry.text) for entry in repairs),
                     *((Where(given.place), text) for text in _remarks(fit, date, end, written_end)),
+                    *((Where(given.place), text) for text in self._come_already(fit.reading)),
+                    *((Where(given.place), text) for text in settled(self._directory, given.name)),
                 )
             ),
         )
@@ -267,6 +254,7 @@ class Importer:
         transaction.write_file(path / SERIES, self._series.raw)
         for name in self._new:
             transaction.write_file(path / name, self._patches[name].raw)
+        settle(self._directory, self._new, transaction)
 
     def _check_name(self, given: Given) -> None:
         where = Where(given.place)
@@ -274,7 +262,7 @@ class Importer:
             raise InputError(
                 f"{given.name} is in the series on {self._base.name} already",
                 where=where,
-                hint="Import it under another name with --name, or drop the old one first.",
+                hint="--replace puts it in the place of the old one; --name gives it another name.",
             )
         if (self._directory.path / given.name).exists():
             raise InputError(
@@ -283,126 +271,14 @@ class Importer:
                 hint="Take it away, or import under another name with --name.",
             )
 
-    def _tree(self, entries: Sequence[SeriesEntry]) -> str:
-        patches = (self._patches[entry.name] for entry in entries)
-        return self._stack.apply_all(self._base.tree, patches, onto=self._base.name)
+    def _upstream(self, path: str) -> bytes | None:
+        return self._objects.content(self._base.tree, path)
 
-    def _before(self, tree: str) -> Callable[[str], bytes | None]:
-        return lambda path: self._objects.content(tree, path)
+    def _come_already(self, patch: Patch) -> Iterator[str]:
+        for text, _ in ends_come(patch, self._base, self._objects):
+            yield f"{text}: the next tag would retire it"
 
-    def _readings(self, tree: str, given: Given, raw: bytes) -> tuple[Patch, ...]:
-        """The patch with ``-p1`` and with ``-p0``, first the one whose paths the tree knows.
-
-        Of the others only those it knows any of: a new file must not land under ``b/``.
-        """
-        readings: list[Patch] = []
-        errors: list[InputError] = []
-        for strip in (1, 0):
-            try:
-                readings.append(read_patch(given.name, raw, strip=strip, where=Where(given.place)))
-            except InputError as error:
-                errors.append(error)
-        if not readings:
-            raise errors[0]
-        known = {patch.strip: self._known_paths(tree, patch) for patch in readings}
-        first, *others = sorted(readings, key=lambda patch: -known[patch.strip])
-        return (first, *(patch for patch in others if known[patch.strip]))
-
-    def _known_paths(self, tree: str, patch: Patch) -> int:
-        """How many paths of the patch are in the tree, or in a directory that is."""
-        return sum(
-            any(self._objects.entry(tree, name) for name in (path, path.rpartition("/")[0]) if name)
-            for path in patch.paths
-        )
-
-    def _fit(self, tree: str, readings: Sequence[Patch]) -> _Fit:
-        refusals: list[Refused] = []
-        for reading in readings:
-            applied = self._stack.try_apply(tree, reading)
-            if isinstance(applied, Refused):
-                refusals.append(applied)
-            elif applied.tree == tree:
-                raise self._refusal(tree, reading, "it changes nothing")
-            else:
-                return _Fit(reading, applied)
-        reading, reason = readings[0], refusals[0].reason
-        if _is_there(reading, self._before(tree)):
-            raise InputError(
-                f"all of it is in {self._base.name} with the patches below it already",
-                where=Where(_place(reading)),
-                hint="There is nothing to import.",
-            )
-        over = self._bring_over(reading, tree)
-        if over is not None:
-            if over.applied is None:
-                raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)))
-            return _Fit(reading, over.applied, merged=True, remarks=over.remarks)
-        base = self._preimage(reading)
-        theirs = self._stack.try_apply(base, reading) if base is not None else None
-        if base is None or not isinstance(theirs, Applied):
-            raise self._refusal(tree, reading, reason)
-        ours = self._objects.tree_of(self._objects.files(tree, reading.paths))
-        merge = self._store.merger.merge(base, ours, theirs.tree)
-        if not merge.clean:
-            places = ", ".join(merge.conflicted_paths)
-            raise self._refusal(tree, reading, f"{reason}; a three-way merge conflicts in {places}")
-        if merge.tree == ours:
-            raise self._refusal(tree, reading, f"{reason}; a three-way merge leaves nothing of it")
-        before = self._objects.files(tree, reading.paths)
-        after = {**dict.fromkeys(reading.paths), **dict(self._objects.walk(merge.tree))}
-        return _Fit(
-            reading,
-            Applied(self._objects.overlay(tree, after), before, after),
-            merged=True,
-        )
-
-    def _preimage(self, patch: Patch) -> str | None:
-        """The tree of the files that the index lines name; None where one is not in the store."""
-        wanted: dict[str, FileChange] = {}
-        for change in patch.files:
-            if change.old is not None:
-                wanted.setdefault(change.old, change)
-        blobs = [change.old_blob or "" for change in wanted.values()]
-        found = self._find_blobs(blobs)
-        if not all(blob in found for blob in blobs):
-            return None
-        return self._objects.tree_of(
-            {
-                path: Entry(change.old_mode or "100644", found[blob])
-                for (path, change), blob in zip(wanted.items(), blobs, strict=True)
-            }
-        )
-
-    def _find_blobs(self, blobs: Sequence[str]) -> Mapping[str, str]:
-        """Full ids of abbreviated ones, for those that are one blob of the store."""
-        asked = [blob for blob in dict.fromkeys(blobs) if blob]
-        answers = self._store.git.text(
-            "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(asked).encode()
-        ).split("\n")
-        return {
-            blob: answer.removesuffix(" blob")
-            for blob, answer in zip(asked, answers, strict=False)
-            if answer.endswith(" blob")
-        }
-
-    def _refusal(self, tree: str, patch: Patch, reason: str) -> InputError:
-        found = _failed_hunk(patch, reason)
-        line, spot = None, ""
-        if found is not None:
-            path, hunk = found
-            line = patch.head.count(b"\n") + hunk.line
-            spot = f" (hunk {hunk.index} of {path})"
-        absent = [c.old for c in patch.files if c.old and not self._objects.file(tree, c.old)]
-        cut = "Import it with --tag onto the tag that it was cut from; "
-        over = f"`patchq rebase --onto {self._base.name}` then brings it over."
-        return InputError(
-            f"{patch.name} does not apply to {self._base.name} with the patches below it: "
-            f"{reason}{spot}",
-            where=Where(_place(patch), line),
-            hint=f"{absent[0]} is not in {self._base.name}. {cut}{over}" if absent else cut + over,
-        )
-
-    def _mail(self, tree: str, fit: _Fit, date: str | None, end: str | None) -> Patch:
+    def _mail(self, tree: str, fit: Fit, date: str | None, end: str | None) -> Patch:
         reading, applied = fit.reading, fit.applied
         raw = self._mailer.mail(
             self._objects.tree_of(applied.before),
@@ -426,7 +302,7 @@ class Importer:
         active = series.active(selected)
         if not active or active[-1].name != patch.name:
             return
-        refused = self._stack.try_apply(self._tree(active[:-1]), patch)
+        refused = self._stack.try_apply(self._restacker.tree(active[:-1], self._patches), patch)
         if isinstance(refused, Refused):
             guards = ", ".join(sorted(self._terms.together))
             raise InputError(
@@ -436,23 +312,25 @@ class Importer:
             )
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A patch as it was read, and what it does to the tree."""
-
-    reading: Patch
-    applied: Applied
-    merged: bool = False
-    remarks: tuple[str, ...] = ()
+def settled(directory: SeriesDirectory, name: str) -> Iterator[str]:
+    """What is to be said where a patch comes in under the name of one that left the series."""
+    for record in directory.retired:
+        if record.name == name:
+            yield f"settles the {record.standing.value} patch of that name in {RETIRED}"
 
 
-_Content = Callable[[str], bytes | None]
+def settle(directory: SeriesDirectory, names: Collection[str], transaction: Transaction) -> None:
+    """Take the records of patches that are back under their names out of ``retired.yaml``."""
+    kept = tuple(record for record in directory.retired if record.name not in names)
+    if kept != directory.retired:
+        transaction.write_file(directory.path / RETIRED, render_retired(kept))
 
 
 def _split_mailbox(raw: bytes) -> tuple[bytes, ...]:
+    whole, raw = raw, raw.removeprefix(BOM_UTF8)
     starts = [match.start() for match in _MBOX.finditer(raw)]
     if len(starts) < 2 or raw[: starts[0]].strip():
-        return (raw,)
+        return (whole,)
     return tuple(raw[start:stop] for start, stop in pairwise([*starts, len(raw)]))
 
 
@@ -476,57 +354,15 @@ def _unix(text: object) -> bytes:
     return text.replace(b"\r\n", b"\n") if every else text
 
 
-def _place(patch: Patch) -> str:
-    return patch.where.file if patch.where else patch.name
-
-
-def _is_git_mail(patch: Patch) -> bool:
+def is_git_mail(patch: Patch) -> bool:
     """Whether ``git am`` takes it as it is."""
     header = patch.header
     return (
         patch.strip == 1
         and header.form is HeaderForm.MAIL
         and bool(header.subject)
-        and bool(ADDRESS.match(header.author or ""))
+        and (header.author or "").endswith(">")
         and all(patch.diff.startswith(b"diff --git ", change.start) for change in patch.files)
-    )
-
-
-def _failed_hunk(patch: Patch, reason: str) -> tuple[str, Hunk] | None:
-    """The hunk that git says it failed at."""
-    for match in map(_FAILED_HUNK.match, reason.split("; ")):
-        for change in patch.files if match else ():
-            for hunk in change.hunks:
-                if match and (change.old, str(hunk.old_start)) == match.groups():
-                    return match[1], hunk
-    return None
-
-
-def _is_there(patch: Patch, content: _Content) -> bool:
-    """Whether every file already is as the patch would leave it."""
-    return all(_has_change(change, content) for change in patch.files)
-
-
-def _has_change(change: FileChange, content: _Content) -> bool:
-    if change.new is None:
-        return change.old is not None and content(change.old) is None
-    text = content(change.new)
-    if text is None or not change.hunks:
-        return False
-    if change.kind is ChangeKind.ADD:
-        return text == b"".join(change.hunks[0].added)
-    return locate([_reversed(hunk) for hunk in change.hunks], split_lines(text)) is not None
-
-
-def _reversed(hunk: Hunk) -> Hunk:
-    swap = {b"-": b"+", b"+": b"-"}
-    return replace(
-        hunk,
-        old_start=hunk.new_start,
-        old_count=hunk.new_count,
-        new_start=hunk.old_start,
-        new_count=hunk.old_count,
-        lines=tuple(swap.get(line[:1], line[:1]) + line[1:] for line in hunk.lines),
     )
 
 
@@ -542,29 +378,42 @@ def _lacks_end(header: Header) -> bool:
     return not (header.fields("X-Upstream-PR") or header.fields("X-Retire-When"))
 
 
-def _propose_end(patch: Patch, content: _Content) -> str | None:
-    """The field that would end the patch's life: its PR, else a line of upstream's it removes."""
+def _propose_end(patch: Patch, upstream: Callable[[str], bytes | None]) -> str | None:
+    """The field that would end the patch's life: its PR, else that ``upstream`` says it itself.
+
+    Only where that says all of the patch, one file that it adds or one place that it changes: part
+    of it may come upstream while the rest is still needed. None where no such end is known.
+    """
     pull = _pull_request(patch)
     if pull is not None:
         return f"X-Upstream-PR: {pull}"
-    lines = [
-        (change.old, line.strip())
-        for change in patch.files
-        if change.old is not None
-        for hunk in change.hunks
-        for line in hunk.removed
-        if line.strip().isascii() and len(line.strip()) in _TELLING
-    ]
-    if not lines:
+    if len(patch.files) != 1:
         return None
+    (change,) = patch.files
+    text = _says_it(change)
+    if text is None:
+        return None
+    predicate = parse_predicate(text)
+    assert predicate.path is not None
+    there = upstream(predicate.path)
+    known = there is not None or predicate.kind is PredicateKind.PATH_EXISTS
+    return f"X-Retire-When: {text}" if known and not predicate.holds_on(there) else None
 
-    def tells(found: tuple[str, bytes]) -> tuple[bool, bool, int]:
-        path, line = found
-        return not _COMMENT.match(line), _is_unique(line, content(path)), len(line)
 
-    path, line = max(lines, key=tells)
+def _says_it(change: FileChange) -> str | None:
+    """The predicate that holds where upstream has the change."""
+    path = change.new
+    if path is None or not path.isprintable():
+        return None
+    if change.kind is ChangeKind.ADD:
+        return f"path-exists {shlex.quote(path)}"
+    lines = [line.strip() for hunk in change.hunks for line in hunk.added]
+    telling = [line for line in lines if line.isascii() and len(line) in _TELLING]
+    if len(change.hunks) != 1 or change.old_mode != change.new_mode or not telling:
+        return None
+    line = max(telling, key=lambda line: (not _IDLE.match(line), len(line)))
     regex = re.escape(line.decode("ascii")).replace("\\ ", " ")
-    return f"X-Retire-When: lacks {shlex.quote(path)} {shlex.quote(regex)}"
+    return f"contains {shlex.quote(path)} {shlex.quote(regex)}"
 
 
 def _pull_request(patch: Patch) -> str | None:
@@ -577,13 +426,7 @@ def _pull_request(patch: Patch) -> str | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _is_unique(line: bytes, text: bytes | None) -> bool:
-    return text is not None and text.count(line) == 1
-
-
-def _remarks(
-    fit: _Fit, date: str | None, end: str | None, written_end: str | None
-) -> Iterator[str]:
+def _remarks(fit: Fit, date: str | None, end: str | None, written_end: str | None) -> Iterator[str]:
     header = fit.reading.header
     if fit.merged:
         yield "; ".join(("applied by three-way merge", *fit.remarks))
@@ -594,4 +437,7 @@ def _remarks(
     elif end is not None:
         yield f"nothing ends its life; proposed: {end} (--propose-end writes it)"
     elif _lacks_end(header):
-        yield "nothing ends its life: give it X-Upstream-PR or X-Retire-When"
+        yield (
+            "nothing ends its life, and no safe end is known: "
+            "give it X-Upstream-PR or X-Retire-When"
+        )

@@ -19,11 +19,10 @@ from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.header import Header, HeaderForm, Trailer, description
 from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
-from patchq.model.retired import Standing, read_retired
+from patchq.model.retired import Standing
 from patchq.model.series import Series, SeriesEntry
-from patchq.model.settings import Settings
 from patchq.model.verdict import Verdict
-from patchq.model.workspace import RETIRED, SERIES, Workspace
+from patchq.model.workspace import SERIES, Workspace
 
 _PREDICATES = ("x-retire-when", "x-expect", "x-verify")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -41,6 +40,8 @@ class Severity(Enum):
 class Code(Enum):
     """What kind of finding it is."""
 
+    BAD_YAML = "bad-yaml"
+    UNLOCKED_SERIES = "unlocked-series"
     BAD_SERIES = "bad-series"
     MISSING_FILE = "missing-file"
     STRAY_FILE = "stray-file"
@@ -54,6 +55,7 @@ class Code(Enum):
     NO_END = "no-end"
     MISSING_REQUIREMENT = "missing-requirement"
     UNKNOWN_GUARD = "unknown-guard"
+    NEVER_APPLIED = "never-applied"
     TRAILING_BLANKS = "trailing-blanks"
     NOT_FOR_QUILT = "not-for-quilt"
 
@@ -72,26 +74,49 @@ class Finding:
         return f"{self.where}: {self.severity.value}: {self.text} [{self.code.value}]"
 
 
+def lint_workspace(workspace: Workspace) -> tuple[Finding, ...]:
+    """The findings in what all series share: the lock, the settings, and which series there are."""
+    findings = [*_malformed(workspace.lock), *_malformed(workspace.settings)]
+    if not _malformed(workspace.lock):
+        for name in workspace.unlocked():
+            where = Where(str((workspace.series_path(name) / SERIES).relative_to(workspace.root)))
+            text = f"upstream.lock has no base {name}: no command sees this series (patchq lock)"
+            findings.append(Finding(Severity.WARNING, Code.UNLOCKED_SERIES, where, text))
+    return tuple(findings)
+
+
+def _malformed(read: Callable[[], object]) -> tuple[Finding, ...]:
+    """What a YAML file is refused for, by whoever reads it."""
+    try:
+        read()
+    except InputError as error:
+        where = error.where or Where(SERIES)
+        return (Finding(Severity.ERROR, Code.BAD_YAML, where, _with_hint(error)),)
+    return ()
+
+
 def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
     """The findings in the series on ``tag``: those of its order first, then patch by patch.
 
-    Raises :class:`InputError` where there is no series on ``tag``, or where the settings of the
-    workspace are malformed; what is malformed in the series itself is a finding.
+    Raises :class:`InputError` where there is no series on ``tag``; what is malformed in the series
+    itself is a finding. That the settings are is one of :func:`lint_workspace`.
     """
-    settings = workspace.settings()
     workspace.lock().position(tag)
     if not (workspace.series_path(tag) / SERIES).is_file():
         workspace.series(tag)  # raises, naming the series that there are
     try:
         series = workspace.series(tag)
-        upstreamed = _upstreamed(workspace, tag)
     except InputError as error:
         where = error.where or Where(SERIES)
         return (Finding(Severity.ERROR, Code.BAD_SERIES, where, _with_hint(error)),)
+    malformed = _malformed(lambda: workspace.retired(tag))
+    upstreamed = frozenset() if malformed else _upstreamed(workspace, tag)
     patches = _read(workspace, tag, series)
     findings = [
+        *malformed,
+        *_malformed(lambda: workspace.recipe(tag)),
         *_check_files(workspace, tag, series, patches),
-        *_check_guards(series, settings),
+        *_check_guards(workspace, series),
     ]
     for entry in series.entries:
         if entry.name in patches:
@@ -154,13 +179,9 @@ def _read(workspace: Workspace, tag: str, series: Series) -> dict[str, Patch]:
 
 def _upstreamed(workspace: Workspace, tag: str) -> frozenset[str]:
     """The patches that left the series because upstream has all of them."""
-    path = workspace.series_path(tag) / RETIRED
-    if not path.is_file():
-        return frozenset()
-    records = read_retired(path.read_bytes(), Where(str(path.relative_to(workspace.root))))
     return frozenset(
         record.name
-        for record in records
+        for record in workspace.retired(tag)
         if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
     )
 
@@ -178,7 +199,8 @@ def _check_files(
     for entry in series.entries:
         if entry.name not in patches:
             near = get_close_matches(entry.name, strays, 1)
-            text = f"there is no file {entry.name}" + (f"; is it {near[0]}?" if near else "")
+            advice = f"is it {near[0]}?" if near else "restore it, or take the line out"
+            text = f"there is no file {entry.name}; {advice}"
             where = Where(series.where.file, entry.line)
             yield Finding(Severity.ERROR, Code.MISSING_FILE, where, text)
     for name in strays:
@@ -187,7 +209,15 @@ def _check_files(
         yield Finding(Severity.WARNING, Code.STRAY_FILE, where, text)
 
 
-def _check_guards(series: Series, settings: Settings) -> Iterator[Finding]:
+def _check_guards(workspace: Workspace, series: Series) -> Iterator[Finding]:
+    if _malformed(workspace.settings):
+        return
+    settings = workspace.settings()
+    for entry in series.entries:
+        if not entry.can_be_active(settings.default_guards):
+            text = f"{entry.name} is never applied: whatever turns it on turns it off as well"
+            where = Where(series.where.file, entry.line)
+            yield Finding(Severity.WARNING, Code.NEVER_APPLIED, where, text)
     known = sorted({*settings.guards, *settings.default_guards})
     for name in series.guards:
         if name in known:
@@ -300,7 +330,9 @@ def _check_requirements(subject: _Subject) -> Iterator[Finding]:
     for name in subject.header.requires:
         if name in names[:own] or name in subject.upstreamed:
             continue
-        if name in names[own:]:
+        if name == subject.entry.name:
+            severity, text = Severity.ERROR, "X-Requires: the patch requires itself"
+        elif name in names[own:]:
             severity, text = Severity.ERROR, f"X-Requires: {name} must come before this patch"
         else:
             severity = Severity.NOTICE if subject.entry.guards else Severity.ERROR

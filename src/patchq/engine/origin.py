@@ -111,6 +111,7 @@ class Origins:
                 if strip:
                     continue
                 raise
+            patch.header.check_fields()
             words = wording(patch, author=UNKNOWN_AUTHOR, date="0 +0000")
             foreign = self.bring(patch, tag, changes, words)
             if foreign is not None:

@@ -21,7 +21,7 @@ from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.retired import render_retired
+from patchq.model.retired import Retired, render_retired
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory
 
@@ -114,13 +114,16 @@ class Restacker:
                 patches[entry.name] = directory.patches[entry.name]
             else:
                 tree = self.tree_below(series, entry, patches)
-                patches[entry.name] = self._place(work, tree)
+                patches[entry.name] = self.place(work, tree)
         restacked = replace(directory, series=series, patches=patches)
-        _check_requirements(directory, restacked)
+        check_requirements(directory, restacked)
         return restacked
 
-    def _place(self, work: Work, tree: str) -> Patch:
-        """The patch that does ``work`` to ``tree``."""
+    def place(self, work: Work, tree: str) -> Patch:
+        """The patch that does ``work`` to ``tree``, merged onto it where it must be.
+
+        Raises :class:`FindingsError`, naming the patch, where it no longer merges or does nothing.
+        """
         ours = self._objects.files(tree, work.before)
         if ours == dict(work.before):
             after: Entries = work.after
@@ -172,7 +175,7 @@ class Restacker:
                     )
 
 
-def _check_requirements(old: SeriesDirectory, new: SeriesDirectory) -> None:
+def check_requirements(old: SeriesDirectory, new: SeriesDirectory) -> None:
     """Raise where a patch stood behind one that it requires, and no longer does."""
     for name, required in sorted(_unmet(new) - _unmet(old)):
         gone = required not in new.series.names
@@ -212,10 +215,21 @@ class Changes:
             transaction.remove(directory.path / name)
 
 
+def settled(directory: SeriesDirectory) -> tuple[Retired, ...]:
+    """The records of patches that are in the series again: nothing is left to decide or recall."""
+    return tuple(record for record in directory.retired if record.name in directory.series.names)
+
+
+def settled_words(record: Retired) -> str:
+    """What is to be said of a record that goes, as its patch is in the series again."""
+    return f"{record.name} settles the {record.standing.value} patch of that name in {RETIRED}"
+
+
 def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
     """What has to be written to make ``old`` into ``new``.
 
-    Raises :class:`InputError` where a new patch would overwrite a file that is no patch.
+    The records of patches that are in ``new`` are :func:`settled`. Raises :class:`InputError` where
+    a new patch would overwrite a file that is no patch.
     """
     before = {name: patch.raw for name, patch in old.patches.items()}
     after = {name: patch.raw for name, patch in new.patches.items()}
@@ -229,6 +243,8 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
     written = {name: raw for name, raw in after.items() if before.get(name) != raw}
     if new.series.raw != old.series.raw:
         written[SERIES] = new.series.raw
-    if new.retired != old.retired:
-        written[RETIRED] = render_retired(new.retired)
+    done = settled(new)
+    retired = tuple(record for record in new.retired if record not in done)
+    if retired != old.retired:
+        written[RETIRED] = render_retired(retired)
     return Changes(written, tuple(name for name in before if name not in after))

@@ -15,7 +15,7 @@ from functools import cached_property
 from patchq.engine.header_edit import add_field, rename_required, with_subject
 from patchq.engine.importing import patch_name
 from patchq.engine.project import Project
-from patchq.engine.restack import Changes, Restacker, Work, changes
+from patchq.engine.restack import Changes, Restacker, Work, changes, settled, settled_words
 from patchq.engine.stack import PatchRefusedError
 from patchq.engine.transaction import Transaction
 from patchq.engine.units import Unit, split_units
@@ -46,7 +46,12 @@ class Edited:
 
     old: SeriesDirectory
     new: SeriesDirectory
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of it, the records that it settles included."""
+        return (*self.remarks, *map(settled_words, settled(self.new)))
 
     @cached_property
     def changes(self) -> Changes:
@@ -89,7 +94,11 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten.
     """
     old = project.workspace.load(tag)
-    held = {r.name: r for r in old.retired if r.standing is Standing.HELD}
+    held = {
+        record.name: record
+        for record in old.retired
+        if record.standing is Standing.HELD and record.name not in old.series.names
+    }
     leaving = [name for name in names if name not in held]
     restacker = _restacker(project, tag)
     new = restacker.restack(old, old.series.without(leaving), restacker.works(old))
@@ -327,7 +336,7 @@ def _divide(
             raise InputError(
                 f"there is no {what} in it that stands by itself",
                 where=patch.where or Where(patch.name),
-                hint=f"`patchq show {patch.name} --files` lists them; whole files can be taken.",
+                hint=f"`patchq show {patch.name}` lists them; whole files can be taken.",
             )
         taken += [unit for unit in found if unit not in taken]
     rest = [unit for unit in units if unit not in taken]

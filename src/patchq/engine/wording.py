@@ -7,29 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
 
-from patchq.git.identity import identity
-from patchq.git.mail import Mailer
+from patchq.git.mail import Mailer, author_of
 from patchq.git.objects import EMPTY_TREE, Entry
 from patchq.git.store import Store
 from patchq.model.header import defuse, description
 from patchq.model.patch import Patch
 
-ADDRESS = re.compile(r'\s*"?(?P<name>[^<>"]*?)"?\s*<\s*(?P<mail>[^<>\s]+)\s*>')
-
 
 def slug(subject: str) -> str:
     """A subject as a file name, as ``git format-patch`` makes it."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", subject).strip("-.")[:52].rstrip("-.")
-
-
-def author_of(text: str | None) -> str | None:
-    """A From line as git's ``Name <mail>``; None where there is none."""
-    if not text:
-        return None
-    match = ADDRESS.match(text)
-    if match:
-        return identity(match["name"], match["mail"])
-    return identity("", text) if "@" in text else identity(text, "")
 
 
 def raw_date(text: str | None) -> str | None:

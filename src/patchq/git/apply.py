@@ -15,8 +15,7 @@ from pathlib import Path
 from git.index.fun import read_cache, write_cache
 from git.index.typ import BaseIndexEntry, IndexEntry
 
-from patchq.errors import InputError
-from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, encode_path
+from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git
 
 
@@ -60,21 +59,12 @@ class Applier:
         files = (entry for entry in before.values() if entry and entry.mode != GITLINK_MODE)
         self._objects.ensure(entry.oid for entry in files)
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
-            index = Path(scratch, "index")
-            _write_index(index, {path: entry for path, entry in before.items() if entry})
-            result = self._git.run(
-                "apply",
-                "--cached",
-                "--whitespace=nowarn",
-                f"-p{strip}",
-                "-",
-                stdin=diff,
-                environment={"GIT_INDEX_FILE": str(index)},
-                allow=(0, 1, 128),
-            )
-            if result.status:
-                return Refused(_reason(result.stderr))
-            after = _read_index(index)
+            index = _Index(self._git, Path(scratch, "index"))
+            refused = index.write({path: entry for path, entry in before.items() if entry})
+            refused = refused or index.apply(diff, strip)
+            if refused is not None:
+                return refused
+            after = index.read()
         changed = sorted(
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
@@ -94,6 +84,52 @@ class Applier:
         return visible
 
 
+@dataclass(frozen=True)
+class _Index:
+    """An index of our own; git is asked only about paths that GitPython does not take."""
+
+    git: Git
+    file: Path
+
+    def write(self, entries: Mapping[str, Entry]) -> Refused | None:
+        try:
+            _write_index(self.file, entries)
+        except ValueError:
+            self.file.unlink()
+            rows = (
+                f"{entry.mode} {entry.oid}\t".encode() + encode_path(path) + b"\0"
+                for path, entry in entries.items()
+            )
+            return self._change("update-index", "-z", "--index-info", stdin=b"".join(rows))
+        return None
+
+    def apply(self, diff: bytes, strip: int) -> Refused | None:
+        options = ("--cached", "--whitespace=nowarn", f"-p{strip}", "-")
+        return self._change("apply", *options, stdin=diff)
+
+    def read(self) -> dict[str, Entry]:
+        try:
+            return _read_index(self.file)
+        except ValueError:
+            listed = self.git.run("ls-files", "--stage", "-z", environment=self._environment)
+            return dict(map(_staged, listed.stdout.split(b"\0")[:-1]))
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {"GIT_INDEX_FILE": str(self.file)}
+
+    def _change(self, *args: str, stdin: bytes) -> Refused | None:
+        result = self.git.run(*args, stdin=stdin, environment=self._environment, allow=(0, 1, 128))
+        return Refused(_reason(result.stderr)) if result.status else None
+
+
+def _staged(row: bytes) -> tuple[str, Entry]:
+    """A line of ``git ls-files --stage``: mode, id and stage, a tab, and the path."""
+    words, _, path = row.partition(b"\t")
+    mode, oid, _stage = words.decode().split()
+    return decode_path(path), Entry(mode, oid)
+
+
 def _reason(stderr: bytes) -> str:
     lines = stderr.decode(errors="replace").splitlines()
     reasons = [re.sub(r"^error: ", "", line) for line in lines if line.startswith("error: ")]
@@ -101,20 +137,19 @@ def _reason(stderr: bytes) -> str:
 
 
 def _write_index(file: Path, entries: Mapping[str, Entry]) -> None:
+    """Raises ``ValueError`` for paths that GitPython does not take, fewer than git itself does."""
     rows = [
         IndexEntry.from_base(
             BaseIndexEntry((int(entry.mode, 8), bytes.fromhex(entry.oid), 0, path))
         )
         for path, entry in sorted(entries.items(), key=lambda item: encode_path(item[0]))
     ]
-    try:
-        with file.open("wb") as stream:
-            write_cache(rows, stream)
-    except (UnicodeError, ValueError) as error:
-        raise InputError(f"a path of the patch cannot be put into git's index: {error}") from error
+    with file.open("wb") as stream:
+        write_cache(rows, stream)
 
 
 def _read_index(file: Path) -> dict[str, Entry]:
+    """Raises ``ValueError`` as :func:`_write_index` does."""
     with file.open("rb") as stream:
         _, entries, _, _ = read_cache(stream)
     return {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from patchq.git.identity import identity
 from patchq.git.objects import Objects
 from patchq.git.process import EMAIL, IDENTITY, Git
 
@@ -20,7 +23,22 @@ _DIFF_FORM = (
     "--no-textconv",
     "--no-relative",
 )
+_AUTHOR = re.compile(r"\s*(?P<name>[^<>]*?)\s*<(?P<mail>[^<>]*)>")
 _MAIL_FORM = ("--zero-commit", "--no-signature", "--no-stat", "-N", "--no-base", "--no-thread")
+
+
+def author_of(text: str | None) -> str | None:
+    """An author as patches name one, as git's ``Name <mail>``; None where there is none.
+
+    git keeps a mail that is empty; one that is not given at all is unknown.
+    """
+    if not text or not text.strip():
+        return None
+    match = _AUTHOR.match(text)
+    if match and (match["name"] or match["mail"]):
+        name, mail = (re.sub(r"[\x00-\x1f]", "", match[part]) for part in ("name", "mail"))
+        return f"{name or mail} <{mail}>"
+    return identity("", text) if "@" in text else identity(text, "")
 
 
 class Mailer:

@@ -24,6 +24,10 @@ _FIELD = re.compile(
     rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to"
     rb"|similarity index|dissimilarity index|index|---|\+\+\+) ([^\r\n]*)"
 )
+_GIT_FIELD = re.compile(
+    rb"(?:(?:old|new|new file|deleted file) mode [0-7]+|(?:rename|copy) (?:from|to) ."
+    rb"|(?:dis)?similarity index \d+%|index [0-9a-f]+\.\.[0-9a-f]+)"
+)
 _BINARY = re.compile(rb"Binary files (.+) and (.+) differ\r?\n?$")
 _BINARY_DATA = re.compile(rb"GIT binary patch\r?\n?$")
 _COMBINED = re.compile(rb"diff --(cc|combined) ")
@@ -234,8 +238,10 @@ def _starts_section(lines: Sequence[bytes], index: int) -> bool:
         return False
     follower = lines[index + 1]
     if line.startswith(b"diff --git "):
-        header = _FIELD.match(follower) or _BINARY.match(follower) or _BINARY_DATA.match(follower)
-        return header is not None
+        if follower.startswith(b"--- "):
+            return lines[index + 2 : index + 3] != [] and lines[index + 2].startswith(b"+++ ")
+        header = _GIT_FIELD.match(follower) or _BINARY.match(follower)
+        return bool(header or _BINARY_DATA.match(follower))
     if _COMBINED.match(line):
         return _FIELD.match(follower) is not None
     if line.startswith(b"Index: ") and follower.startswith(b"=========="):

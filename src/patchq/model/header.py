@@ -11,9 +11,12 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from enum import Enum
+from functools import cached_property
+from itertools import dropwhile
 
 from patchq.errors import InputError, Where
 from patchq.model.predicate import Predicate, parse_predicate, path_span
@@ -27,7 +30,12 @@ _DIFFSTAT = re.compile(
     r" .+ \| +(?:\d+ ?[-+]*|Bin\b.*)$| \d+ files? changed\b"
     r"| (?:create|delete) mode [0-7]{6} | mode change [0-7]{6} | (?:rename|copy) .+ \(\d+%\)$"
 )
+_STAT_END = re.compile(r" \d+ files? changed\b")
 _SEPARATOR = re.compile(r"---\s*$")
+_ZERO_COMMIT = re.compile(r"From 0+ ")
+_RAW_AUTHOR = re.compile(r"author (.+>) (\d+) ([-+]\d{4})$")
+_MOST_NAME = 60
+"""How many bytes of a name git's mailinfo believes."""
 # patch(1) sees a diff through indentation, of X as well as blanks; quilt ends a header at "---"
 _DIFF_LIKE = re.compile(
     r"[ \tX]*(?:(?:---|\*\*\*)(?:\s|$)|\+\+\+ |@@ -|diff -|Index:|GIT binary patch)"
@@ -53,6 +61,7 @@ _VENDOR = {
     "x-expect",
     "x-verify",
     "x-watch",
+    "x-drift-accepted",
 }
 _PREDICATES = ("x-retire-when", "x-expect", "x-verify")
 
@@ -144,6 +153,21 @@ class Header:
     def verify(self) -> tuple[Predicate, ...]:
         """``X-Verify``; raises :class:`InputError` where one is malformed."""
         return self._predicates("X-Verify")
+
+    @cached_property
+    def stale(self) -> bool:
+        """Whether a mail tells what it does not keep true: a commit's id, a diffstat.
+
+        ``git format-patch --zero-commit --no-stat`` writes neither.
+        """
+        lines = _decode(self.raw).split("\n")
+        told = bool(_MBOX.match(lines[0])) and not _ZERO_COMMIT.match(lines[0])
+        notes = dropwhile(lambda line: not _SEPARATOR.match(line), lines)
+        return told or any(map(_STAT_END.match, notes))
+
+    def check_fields(self) -> None:
+        """Raise :class:`InputError` for the first vendor field that is malformed."""
+        _ = (self.upstream_prs, self.retire_when, self.expect, self.verify)
 
     def _trailers(self, key: str) -> tuple[Trailer, ...]:
         return tuple(entry for entry in self.trailers if entry.key.lower() == key.lower())
@@ -319,7 +343,7 @@ def _read_mail(fields: Sequence[Trailer], lines: list[_Line]) -> _Message:
     return _Message(
         form=HeaderForm.MAIL,
         subject=_untagged(head.get("subject", "")),
-        author=head.get("from"),
+        author=_sender(head.get("from")),
         date=head.get("date"),
         body=_join(prose),
         trailers=(*(entry for entry in fields if _is_ours(entry.key)), *trailers),
@@ -347,6 +371,50 @@ def _unfold(value: str) -> str:
         return value
 
 
+def _sender(text: str | None) -> str | None:
+    """A From line as ``Name <mail>``, by git's ``mailinfo.c``; as it is where it has no address."""
+    if not text:
+        return None
+    plain = _without_quotes(text)
+    at = plain.find("@")
+    if at < 0:
+        match = re.match(r"([^<]*)<([^>]*)>", text)
+        return _named(match[1], match[2]) if match else text.strip()
+    start = max(plain.rfind(mark, 0, at) for mark in "< \t") + 1
+    stop = next((i for i in range(start, len(plain)) if plain[i] in " \t>"), len(plain))
+    name = plain[:start].removesuffix("<") + " " + plain[stop + 1 :]
+    return _named(name, plain[start:stop])
+
+
+def _named(name: str, mail: str) -> str | None:
+    """git takes the mail for a name that is none; the parentheses around one are a comment's."""
+    name = " ".join(name.split())
+    if name.startswith("(") and name.endswith(")"):
+        name = name[1:-1]
+    sane = name and len(name.encode("utf-8", "surrogateescape")) <= _MOST_NAME
+    if not sane or any(mark in name for mark in "@<>"):
+        name = mail
+    return f"{name} <{mail}>" if name else None
+
+
+def _without_quotes(text: str) -> str:
+    """A structured header's text: quoted strings without their quotes, comments as they are."""
+    plain, depth, quoted, literal = "", 0, False, False
+    for char in text:
+        if literal:
+            literal = False
+        elif char == "\\" and (quoted or depth):
+            literal = True
+            continue
+        elif char == '"' and not depth:
+            quoted = not quoted
+            continue
+        elif not quoted and char in "()":
+            depth = max(depth + (1 if char == "(" else -1), 0)
+        plain += char
+    return plain
+
+
 def _untagged(subject: str) -> str:
     while match := _PATCH_TAG.match(subject):
         subject = subject[match.end() :]
@@ -354,7 +422,7 @@ def _untagged(subject: str) -> str:
 
 
 def _read_plain(lines: list[_Line]) -> _Message:
-    lines = _trim(lines)
+    lines = _trim(_without_stat(lines))
     if lines and _COMMIT.match(lines[0].text):
         return _read_git_log(lines)
     lines, notes = _split_notes(lines)
@@ -366,6 +434,18 @@ def _read_plain(lines: list[_Line]) -> _Message:
         return _read_dep3(lines[:end], lines[end:], fields, notes)
     prose, trailers = _split_trailers(lines[1:])
     return _plain([*lines[:1], *prose], trailers, notes)
+
+
+def _without_stat(lines: list[_Line]) -> list[_Line]:
+    """Lines without the diffstats among them, which no prose is."""
+    kept: list[_Line] = []
+    ended = False
+    for line in lines:
+        kept.append(line)
+        ended = bool(_STAT_END.match(line.text) or (ended and _DIFFSTAT.match(line.text)))
+        while ended and kept and _DIFFSTAT.match(kept[-1].text):
+            kept.pop()
+    return kept
 
 
 def _plain(
@@ -398,7 +478,7 @@ def _read_dep3(
         [*described, _Line(0, ""), *prose],
         [*(entry for entry in fields if entry.key.lower() not in _MESSAGE_FIELDS), *trailers],
         notes,
-        author=values.get("from", values.get("author")),
+        author=_sender(values.get("from", values.get("author"))),
         date=values.get("date"),
     )
 
@@ -421,12 +501,26 @@ def _described(header: Sequence[_Line]) -> list[_Line]:
 def _read_git_log(lines: Sequence[_Line]) -> _Message:
     """``git show`` and ``git log -p``: fields, then the message indented by four spaces."""
     end = _paragraph_end(lines)
-    values = {entry.key.lower(): entry.value for entry in _fold(lines[1:end]) or ()}
+    values = _log_fields(lines[1:end])
     message = [_Line(line.number, line.text.removeprefix("    ")) for line in lines[end:]]
     message, notes = _split_notes(_trim(message))
     prose, trailers = _split_trailers(message[1:])
     date = values.get("authordate", values.get("date"))
     return _plain([*message[:1], *prose], trailers, notes, values.get("author"), date)
+
+
+def _log_fields(lines: Sequence[_Line]) -> dict[str, str]:
+    """Author and date as ``git show`` tells them, in any ``--format`` it has a name for."""
+    for line in lines:
+        if match := _RAW_AUTHOR.match(line.text):
+            moment = datetime.fromtimestamp(int(match[2]), _zone(match[3]))
+            return {"author": match[1], "date": moment.isoformat()}
+    return {entry.key.lower(): entry.value for entry in _fold(lines) or ()}
+
+
+def _zone(text: str) -> timezone:
+    minutes = int(text[1:3]) * 60 + int(text[3:])
+    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
 
 
 def _split_notes(lines: list[_Line]) -> tuple[list[_Line], str]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -102,11 +103,14 @@ def read_patch(name: str, raw: bytes, *, strip: int = 1, where: Where | None = N
 def repair(raw: bytes) -> tuple[bytes, tuple[Repair, ...]]:
     """Mend ``raw`` where there is only one way to; the same object where there is nothing to mend.
 
-    Mended are: CRLF on every line, headers included; blank context lines at a hunk's end or blank
-    lines of CRLF content that an editor stripped; and a missing last newline.
+    Mended are: a byte order mark in front; CRLF on every line, headers included; blank context
+    lines at a hunk's end or blank lines of CRLF content that an editor stripped; and a missing last
+    newline.
     """
     repairs: list[Repair] = []
-    lines = split_lines(raw)
+    if raw.startswith(BOM_UTF8):
+        repairs.append(Repair(1, "a byte order mark stood in front: taken away"))
+    lines = split_lines(raw.removeprefix(BOM_UTF8))
     if lines and not lines[-1].endswith(b"\n"):
         crlf = len(lines) > 1 and lines[-2].endswith(b"\r\n")
         lines[-1] = lines[-1].removesuffix(b"\r") + b"\r\n" if crlf else lines[-1] + b"\n"

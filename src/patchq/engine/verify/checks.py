@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from patchq.engine.selection import Selection, require_order
@@ -12,11 +12,15 @@ from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
 from patchq.model.retired import Standing
 from patchq.model.settings import PROJECT
+from patchq.model.verdict import Remembered
 from patchq.model.verification import Failure, Remark, Section
 
 
-def order(selection: Selection) -> Section:
-    """Nothing is held, and each patch stands behind those that its ``X-Requires`` names."""
+def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
+    """Nothing is held, and each patch stands behind those that its ``X-Requires`` names.
+
+    The retired patches that ``resurfaced`` are a note.
+    """
     failures = [
         Failure("is held for a person: bring it over by hand, or drop it", patch=record.name)
         for record in selection.directory.retired
@@ -27,7 +31,15 @@ def order(selection: Selection) -> Section:
     except InputError as error:
         failures.append(Failure(error.message, error.where))
     count = sum(len(patch.header.requires) for patch in selection.patches)
-    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures))
+    tag = selection.directory.tag
+    notes = tuple(
+        Remark(
+            f"{item.name} left the series as {item.retired_as.value} on {item.since} and is needed "
+            f"again: `patchq revive {item.name} --tag {tag}` brings it back"
+        )
+        for item in resurfaced
+    )
+    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures), notes)
 
 
 def expectations(subject: Subject) -> Section:

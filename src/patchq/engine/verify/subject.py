@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from patchq.engine.project import Project
 from patchq.engine.selection import Selection
 from patchq.engine.stack import Stack
-from patchq.errors import Where
+from patchq.engine.variants import recipe_of
 from patchq.git.apply import Applied
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.recipe import Recipe, read_recipe
-from patchq.model.workspace import RECIPE
+from patchq.model.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,24 @@ class Subject:
         return next((s.patch.name for s in reversed(self.steps) if path in s.applied.paths), None)
 
 
+def uncovered(selection: Selection, base: Base) -> Iterator[tuple[Patch, tuple[str, ...]]]:
+    """The selected patches with paths that the archive of ``base`` does not cover, and those."""
+    if base.archive is None:
+        return
+    coverage = Coverage(base.archive.covers, base.archive.excludes)
+    for patch in selection.patches:
+        outside = tuple(path for path in patch.paths if not coverage.covers_path(path))
+        if outside:
+            yield patch, outside
+
+
+def uncovered_words(base: Base, paths: Sequence[str]) -> str:
+    """That an archive does not hold ``paths``."""
+    file = base.archive.file if base.archive else base.name
+    verb = "is" if len(paths) == 1 else "are"
+    return f"{', '.join(paths)} {verb} not covered by {file}, which {base.name} was imported from"
+
+
 def put_in_place(project: Project, selection: Selection) -> Subject:
     """Apply the selection strictly to its base.
 
@@ -83,7 +100,7 @@ def put_in_place(project: Project, selection: Selection) -> Subject:
         project,
         selection,
         base,
-        recipe_of(project, selection),
+        recipe_of(selection.directory),
         stand(project, base, selection.patches),
     )
 
@@ -97,10 +114,3 @@ def stand(project: Project, base: Base, patches: Sequence[Patch]) -> tuple[Step,
         steps.append(Step(patch, tree, applied))
         tree = applied.tree
     return tuple(steps)
-
-
-def recipe_of(project: Project, selection: Selection) -> Recipe:
-    """The recipe of the selection's series."""
-    directory = selection.directory
-    path = (directory.path / RECIPE).relative_to(project.workspace.root)
-    return read_recipe(directory.recipe, Where(str(path)))

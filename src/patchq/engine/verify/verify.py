@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from patchq.engine.project import Project
+from patchq.engine.resurfaced import find_resurfaced
 from patchq.engine.selection import Selection
 from patchq.engine.stack import PatchRefusedError
-from patchq.engine.verify import build, checks, imports, parse, pins
+from patchq.engine.verify import build, checks, fields, imports, parse, pins
 from patchq.engine.verify.effect import Evaluated
-from patchq.engine.verify.subject import Subject, put_in_place
+from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
 from patchq.model.verification import Failure, Section, Verification
 
 APPLY = "apply"
@@ -17,6 +18,7 @@ APPLY = "apply"
 Check = Callable[[Subject], Section]
 
 CHECKS: tuple[Check, ...] = (
+    fields.ends,
     checks.expectations,
     checks.results,
     checks.series_wide,
@@ -45,7 +47,18 @@ def verify_series(
     """
     total = len(CHECKS) + 2
     progress(0, total, "apply")
-    sections = [checks.order(selection)]
+    resurfaced = find_resurfaced(project, selection.directory)
+    sections = [checks.order(selection, resurfaced), fields.readable(selection)]
+    if sections[-1].failures:
+        return _verification(project, selection, None, sections, Evaluated((), ()))
+    base = project.lock.base(selection.directory.tag)
+    outside = tuple(
+        Failure(uncovered_words(base, paths), patch.where, patch.name)
+        for patch, paths in uncovered(selection, base)
+    )
+    if outside:
+        sections.append(Section(APPLY, "patches of what the base does not cover", outside))
+        return _verification(project, selection, None, sections, Evaluated((), ()))
     try:
         subject = put_in_place(project, selection)
     except PatchRefusedError as error:

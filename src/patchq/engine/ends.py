@@ -1,0 +1,32 @@
+"""Ends that have come before they could mean anything: on the base that a patch is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patchq.errors import Where
+from patchq.git.objects import Objects
+from patchq.model.coverage import Coverage
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+from patchq.model.predicate import parse_predicate
+
+
+def ends_come(patch: Patch, base: Base, objects: Objects) -> Iterator[tuple[str, Where]]:
+    """What holds of the ``X-Retire-When`` of ``patch`` on its own unpatched base, and its place.
+
+    Such a patch would be retired though nothing changed; ``always`` means just that. Raises
+    :class:`~patchq.errors.InputError` where one is malformed.
+    """
+    archive = base.archive
+    coverage = Coverage(archive.covers, archive.excludes) if archive else Coverage()
+    for trailer in patch.header.trailers:
+        if trailer.key.lower() != "x-retire-when":
+            continue
+        where = Where(patch.where.file if patch.where else patch.name, trailer.line)
+        predicate = parse_predicate(trailer.value, where)
+        path = predicate.path
+        if path is None or not coverage.covers_path(path):
+            continue
+        if predicate.holds_on(objects.content(base.tree, path)):
+            yield f"X-Retire-When holds on {base.name} itself: {predicate.text}", where
