@@ -91,6 +91,23 @@ def test_paths_are_absolute_and_in_order(patchq: CommandLine, workspace: Workspa
     assert done.stdout.splitlines() == [str(workspace.series_path("v1").resolve() / names[0])]
 
 
+def test_a_variant_turns_its_guards_on(patchq: CommandLine, workspace: Workspace) -> None:
+    directory = workspace.series_path("v2")
+    (directory / "recipe.yaml").write_text(
+        "version: 1\nvariants:\n  lab: {guards: [slow]}\n  lean: {guards: [slim]}\n"
+    )
+    done = patchq("list", "--variant", "lab", "--paths", cwd=workspace.root)
+    names = ("prune.patch", "bytes.patch", "slow.patch")
+    assert done.stdout.splitlines() == [str(directory / name) for name in names]
+    both = patchq("list", "--variant", "lab", "--variant", "lean", "--json", cwd=workspace.root)
+    assert json.loads(both.stdout)["guards"] == ["slim", "slow"]
+    wrong = patchq("list", "--variant", "lob", cwd=workspace.root)
+    assert wrong.returncode == 2
+    assert "series/v2/recipe.yaml: no variant 'lob' in the recipe" in wrong.stderr
+    none = patchq("list", "v1", "--variant", "lab", cwd=workspace.root)
+    assert "The recipe has no variants." in none.stderr
+
+
 def test_paths_of_a_selection_that_cannot_stand(
     patchq: CommandLine, workspace: Workspace, upstream: Miniature
 ) -> None:
@@ -104,6 +121,31 @@ def test_paths_of_a_selection_that_cannot_stand(
     assert "needy.patch requires slow.patch, which is off under this selection" in done.stderr
     assert patchq("list", "--paths", "--with", "slow", cwd=workspace.root).returncode == 0
     assert patchq("list", cwd=workspace.root).returncode == 0
+
+
+def test_one_bad_patch_hides_no_other(patchq: CommandLine, workspace: Workspace) -> None:
+    directory = workspace.series_path("v2")
+    (directory / "prune.patch").unlink()
+    (directory / "bytes.patch").write_bytes(b"--- a/c\n+++ b/c\n@@ -1,9 +1 @@\n-x\n+y\n")
+    done = patchq("list", cwd=workspace.root)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[1] == ["1", "prune.patch", "cannot", "be", "read", "?", "2"]
+    assert rows[2][1:] == ["bytes.patch", "-slim", "cannot", "be", "read", "?", "1"]
+    assert rows[3][1] == "slow.patch"
+    assert done.returncode == 2
+    assert "series/v2/series:1: there is no file prune.patch" in done.stderr
+    assert "series/v2/bytes.patch" in done.stderr
+    listed = json.loads(patchq("list", "--json", cwd=workspace.root).stdout)["patches"]
+    assert [patch.get("subject") for patch in listed] == [None, None, "Go slow"]
+    paths = patchq("list", "--paths", cwd=workspace.root)
+    assert (paths.returncode, paths.stdout) == (2, "")
+
+
+def test_a_narrow_terminal_loses_nothing(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("list", cwd=workspace.root, env={"COLUMNS": "40"})
+    words = " ".join(done.stdout.split())
+    assert LONG in words
+    assert all(name in words for name in ("prune.patch", "bytes.patch", "slow.patch", "+slow"))
 
 
 def test_a_workspace_without_a_series(patchq: CommandLine, upstream: Miniature) -> None:
@@ -207,3 +249,23 @@ def test_colour_on_a_terminal_only_where_wanted(workspace: Workspace, tmp_path: 
         plain = on_terminal(workspace, tmp_path, *command, NO_COLOR="1")
         assert b"\x1b[3" not in plain
         assert b"prune.patch" in plain
+
+
+def test_files_name_the_patches_that_touch_them(patchq: CommandLine, workspace: Workspace) -> None:
+    (workspace.series_path("v2") / "series").write_text(
+        "prune.patch\nbytes.patch #-slim\nslow.patch #+slow\n"
+    )
+    done = patchq("files", cwd=workspace.root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "a.txt  prune.patch\nb.txt  prune.patch\nc.bin  bytes.patch\n"
+    selected = patchq("files", "--paths", "--with", "slow", "--with", "slim", cwd=workspace.root)
+    assert selected.stdout == "a.txt\nb.txt\nd\n"
+    named = patchq("files", "slow.patch", "--json", cwd=workspace.root)
+    assert json.loads(named.stdout) == {
+        "schema": "patchq.files/1",
+        "series": "v2",
+        "guards": [],
+        "files": [{"path": "d", "patches": ["slow.patch"]}],
+    }
+    unknown = patchq("files", "slwo.patch", cwd=workspace.root)
+    assert (unknown.returncode, "slow.patch" in unknown.stderr) == (2, True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from importlib import import_module
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +14,9 @@ import typer
 from patchq import __version__
 from patchq.cli import completion
 from patchq.cli.session import Session
+from patchq.cli.streams import forgive
 from patchq.errors import PatchqError
+from patchq.signals import Interrupted
 
 INTERRUPTED = 130
 
@@ -59,42 +59,42 @@ def start(
     ] = False,
 ) -> None:
     """Global options."""
-    context.obj = Session(directory, upstream, debug)
+    run = Session(directory, upstream, debug)
+    if isinstance(context.obj, list):
+        context.obj.append(run)
+    context.obj = run
 
 
-def main() -> None:
-    """Run the command line and exit with its code.
+def main() -> int:
+    """Run the command line; its exit code.
 
     0 fine, 1 findings that need a person, 2 usage or bad input, 3 upstream, lock or network,
-    130 interrupted.
+    130 interrupted (128 and the number of any other signal).
     """
-    for stream in (sys.stdout, sys.stderr):
-        # a path or subject may hold what the terminal's encoding cannot show
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    # as an exception, so that what is half done is taken back on the way out
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    sys.exit(run(sys.argv[1:]))
+    sys.stdout, sys.stderr = forgive(sys.stdout), forgive(sys.stderr)
+    return run(sys.argv[1:])
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; turns every expected error into words on stderr and an exit code."""
     debug = "--debug" in arguments
+    started: list[Session] = []
     if completion.VARIABLE in os.environ:
         completion.attach(app)
     try:
-        result = app(arguments, prog_name="patchq", standalone_mode=False)
+        result = app(arguments, prog_name="patchq", standalone_mode=False, obj=started)
         sys.stdout.flush()
+    except Interrupted as signalled:
+        _say("interrupted", label="patchq")
+        for words in filter(None, (each.under_way() for each in started)):
+            _say(words, label="patchq")
+        return signalled.exit_code
     except typer.Abort:
-        _say("interrupted; nothing is half-written")
+        _say("interrupted", label="patchq")
         return INTERRUPTED
     except typer.TyperException as error:
         _show_usage(error)
         return error.exit_code
-    except BrokenPipeError:
-        # the reader went away, which is its right; keep the interpreter from flushing again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except PatchqError as error:
         if debug:
             raise
@@ -114,8 +114,11 @@ def _show_usage(error: typer.TyperException) -> None:
     show = getattr(error, "show", None)
     if show is None:
         _say(str(error))
-    else:
-        show()
+        return
+    if isinstance(error, typer.BadParameter):
+        # the words of a library for the programmer
+        error.message = error.message.replace("Value error, ", "")
+    show()
 
 
 def _say(text: str, label: str = "error") -> None:
@@ -139,6 +142,7 @@ COMMANDS = (
     "backport",
     "list_patches",
     "show",
+    "files",
     "edit",
     "refresh",
     "new",

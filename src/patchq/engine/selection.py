@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from patchq.errors import InputError, Where
@@ -48,6 +48,20 @@ def select(directory: SeriesDirectory, settings: Settings, extra: Iterable[str])
                 else "The series has no guards; leave --with out.",
             )
     return Selection(directory, settings.default_guards | frozenset(extra))
+
+
+def touched(selection: Selection, names: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Each path that patches touch, with their names in order, sorted by path.
+
+    Those of ``names``, active or not; without names, all that are active.
+    """
+    entries = selection.directory.series.entries if names else selection.entries
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        if not names or entry.name in names:
+            for path in selection.directory.patches[entry.name].paths:
+                found.setdefault(path, []).append(entry.name)
+    return {path: tuple(found[path]) for path in sorted(found)}
 
 
 def require_order(selection: Selection) -> None:

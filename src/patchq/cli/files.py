@@ -1,0 +1,74 @@
+"""``patchq files``: the files that a series touches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.series_edits import TagOption
+from patchq.cli.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from patchq.engine.selection import Selection
+
+SCHEMA = "patchq.files/1"
+
+
+def files(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATCH", help="Only these; default: all active patches."),
+    ] = None,
+    tag: TagOption = None,
+    guards: Guards = None,
+    variants: Variants = None,
+    paths: Annotated[bool, typer.Option("--paths", help="Print the paths alone.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """List the files that a series touches, each with the patches that touch it, in order.
+
+    \b
+    Examples:
+      patchq files
+      patchq files arch-prune.patch --tag v0.5.17
+      git -C ~/sglang log v0.5.17..main -- $(patchq files --paths)
+    """
+    import os
+
+    from patchq.engine.selection import select, touched
+
+    run = session(context)
+    tag = tag or run.newest_series
+    directory = run.workspace.load(tag)
+    chosen = [directory.series.entry(name).name for name in names or ()]
+    selection = select(directory, run.settings, selected_guards(run, tag, guards, variants))
+    found = touched(selection, chosen)
+    if json:
+        _print_json(selection, found)
+        return
+    width = max(map(len, found), default=0)
+    for path, patches in found.items():
+        line = path if paths else f"{path:{width}}  {' '.join(patches)}"
+        typer.echo(os.fsencode(line))
+
+
+def _print_json(selection: Selection, found: Mapping[str, tuple[str, ...]]) -> None:
+    from patchq.report.document import render_document
+
+    document = {
+        "schema": SCHEMA,
+        "series": selection.directory.tag,
+        "guards": sorted(selection.guards),
+        "files": [{"path": path, "patches": list(patches)} for path, patches in found.items()],
+    }
+    typer.echo(render_document(document), nl=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("files")(files)
