@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,10 @@ from workspaces import make_workspace, open_project, placed
 from patchq.engine.change import Changes
 from patchq.engine.endings import End, ends_of
 from patchq.engine.sources import Sources
-from patchq.errors import UpstreamError
+from patchq.errors import UpstreamError, Where
 from patchq.model.patch import Patch, read_patch
+from patchq.model.retired import Retired, Standing, read_retired, render_retired
+from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -97,6 +99,19 @@ def test_a_pull_request_becomes_a_patch_that_says_all_of_it(bench: Bench) -> Non
     assert header.kind == "backport"
     assert header.field("Last-Update") == "2025-10-09"
     assert placed(bench.upstream, "v1", patch.raw) == {"src/a.txt": FIX.encode()}
+
+
+def test_a_record_of_the_name_is_settled(bench: Bench) -> None:
+    name = "fix-the-tenth-line-pr7.patch"
+    raw = bench.upstream.format("main~2")
+    record = Retired(name, Verdict.CONFLICT, "why", (), raw, Standing.HELD, since="v1", base="v1")
+    file = bench.workspace.series_path("v1") / "retired.yaml"
+    file.write_bytes(render_retired([record, replace(record, name="other.patch")]))
+    done = bench.run("7")
+    assert done.returncode == 0, done.stderr
+    assert f"{name} settles the held patch of that name in retired.yaml" in done.stderr
+    left = read_retired(file.read_bytes(), Where("retired.yaml"))
+    assert [one.name for one in left] == ["other.patch"]
 
 
 def test_a_commit_and_a_range_are_found_as_well(bench: Bench) -> None:

@@ -303,9 +303,8 @@ def test_files_added_deleted_and_renamed_are_taken(
     start(patchq, workspace)
     solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
     (worktree(workspace) / "src/helper.py").write_text("helped = True\n")
-    (worktree(workspace) / "src/intent.py").write_text("intended = True\n")
-    git("add", "--intent-to-add", "src/intent.py")
-    (worktree(workspace) / "src/later.py").unlink()
+    git("add", "src/helper.py")
+    git("rm", "--quiet", "src/later.py")
     git("mv", "src/gate.py", "src/gates.py")
     done = go_on(patchq, workspace, 1)
     assert "src/helper.py (new)" in done.stdout
@@ -315,9 +314,48 @@ def test_files_added_deleted_and_renamed_are_taken(
     patchq("rebase", "--skip", "--reason", "renamed", cwd=workspace.root)
     changed = tree_of(upstream, workspace, "v2")
     assert changed["src/helper.py"] == b"helped = True\n"
-    assert changed["src/intent.py"] == b"intended = True\n"
     assert changed["src/gates.py"] == text("gate", l1="'respelled'").encode()
     assert {"src/later.py", "src/gate.py"}.isdisjoint(changed)
+
+
+def test_what_nobody_added_is_left_out(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    (worktree(workspace) / "build.log").write_text("x\n")
+    (worktree(workspace) / "src/added.py").write_text("added = True\n")
+    git("add", "src/added.py")
+    done = go_on(patchq, workspace, 1)
+    assert "left out of fight.patch, which has no such file" in done.stderr
+    assert "build.log" in done.stderr
+    assert "added.py" not in done.stderr
+    patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
+    changed = tree_of(upstream, workspace, "v2")
+    assert "build.log" not in changed
+    assert changed["src/added.py"] == b"added = True\n"
+
+
+def test_a_change_of_other_files_is_asked_about(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
+) -> None:
+    """Neither lost nor taken: it may be half of the solution, or what a build made."""
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+    (worktree(workspace) / "src/later.py").write_text("later = 'by a build'\n")
+    (worktree(workspace) / "src/gate.py").unlink()
+    (worktree(workspace) / "src/intent.py").write_text("intended = True\n")
+    git("add", "--intent-to-add", "src/intent.py")
+    done = go_on(patchq, workspace, 1)
+    assert "not marked as solved:\n  src/gate.py\n  src/intent.py\n  src/later.py" in done.stderr
+    assert "not added: src/later.py" in patchq("status", cwd=workspace.root).stdout
+    git("restore", "src/later.py", "src/gate.py")
+    git("add", "src/intent.py")
+    go_on(patchq, workspace, 1)
+    patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
+    changed = tree_of(upstream, workspace, "v2")
+    assert "src/later.py" not in changed
+    assert changed["src/intent.py"] == b"intended = True\n"
 
 
 def test_a_commit_in_the_worktree_is_as_good(
@@ -372,6 +410,7 @@ def test_a_deleted_file_is_for_the_user_to_decide(
     subprocess.run(["git", "rm", "-q", "a.py"], cwd=here, check=True, capture_output=True)
     moved = (here / "b.py").read_text().replace("= 7\n", "= 77\n")
     (here / "b.py").write_text(moved)
+    subprocess.run(["git", "add", "b.py"], cwd=here, check=True)
     go_on(patchq, workspace)
     assert tree_of(upstream, workspace, "v2") == {"b.py": moved.encode()}
     done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
@@ -452,6 +491,45 @@ def test_drift_is_accepted_with_a_reason(
     assert gate == text("gate", l1="'respelled'", l6="'ours'").encode()
 
 
+def test_an_accepted_drift_is_settled_from_then_on(patchq: CommandLine, gated: Workspace) -> None:
+    before = gated.load("v1").patches["gate.patch"]
+    start(patchq, gated)
+    patchq("rebase", "--accept-drift", "respelled  only", cwd=gated.root)
+    carried = gated.load("v2").patches["gate.patch"]
+    assert carried.diff == before.diff
+    was = b"X-Expect: contains src/gate.py 'gate_1 = 1$'"
+    noted = b"X-Drift-Accepted: v2: respelled only (was %b)" % was
+    assert carried.head == before.head.replace(was, noted)
+    done = patchq("verify", "v2", cwd=gated.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    patchq("lock", "v3", cwd=gated.root)
+    done = patchq("rebase", "--onto", "v3", cwd=gated.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert gated.load("v3").patches["gate.patch"].raw == carried.raw
+
+
+def test_of_what_is_expected_only_what_failed_is_accepted(
+    patchq: CommandLine, upstream: Miniature
+) -> None:
+    """Where the patch collides as well, what was accepted holds for the solution too."""
+    raw = patch(
+        upstream, "fight", "src/fight.py", **{"X-Expect": "contains src/fight.py 'fight_6 = 6'"}
+    ).replace(b"X-Expect:", b"X-Expect: path-exists src/gate.py\nX-Expect:")
+    workspace = make_workspace(upstream, {"fight.patch": raw})
+    assert "drifted" in start(patchq, workspace).stdout
+    done = patchq("rebase", "--accept-drift", "ours wins", cwd=workspace.root)
+    assert done.returncode == 1, done.stdout + done.stderr
+    file = worktree(workspace) / "src/fight.py"
+    file.write_text(in_markers(file.read_text(), "fight_6 = 'both'\n"))
+    subprocess.run(["git", "add", "src/fight.py"], cwd=worktree(workspace), check=True)
+    go_on(patchq, workspace)
+    header = workspace.load("v2").patches["fight.patch"].header
+    assert [str(trailer) for trailer in header.trailers] == [
+        "X-Expect: path-exists src/gate.py",
+        "X-Drift-Accepted: v2: ours wins (was X-Expect: contains src/fight.py 'fight_6 = 6')",
+    ]
+
+
 def test_drift_goes_on_after_an_edit_of_the_header(patchq: CommandLine, gated: Workspace) -> None:
     start(patchq, gated)
     file = gated.series_path("v1") / "gate.patch"
@@ -474,6 +552,7 @@ def test_abort_restores_every_byte(patchq: CommandLine, workspace: Workspace, gi
     done = patchq("rebase", "--abort", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
     assert series_bytes(workspace) == before
+    assert "what you solved is kept in .patchq/kept/series/.resolutions/" in done.stderr
     assert not worktree(workspace).exists()
     assert patchq("rebase", "--abort", cwd=workspace.root).returncode == 2
 
@@ -653,12 +732,43 @@ def test_only_where_all_three_blobs_are_the_same(
     assert "stopped at patch 2" in done.stdout
 
 
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize("alike", [False, True])
+def test_a_conflict_that_was_solved_in_two_ways_is_not_remembered(
+    patchq: CommandLine, miniature: MakeMiniature, *, more: bool, alike: bool
+) -> None:
+    """Two files with the same three sides, with and without a change to a third."""
+    made = miniature()
+    made.commit("Start", {"one.py": text("x"), "two.py": text("x"), "other.py": text("o")})
+    made.tag("v1")
+    theirs = text("x", l6="'theirs'")
+    made.commit("Theirs", {"one.py": theirs, "two.py": theirs})
+    made.tag("v2")
+    ours = text("x", l6="'ours'")
+    raw = made.patch("v1", {"one.py": ours, "two.py": ours})
+    workspace = make_workspace(made, {"x.patch": raw}, bases=("v1", "v2"))
+    start(patchq, workspace)
+    solved = {
+        "one.py": text("x", l6="'both'"),
+        "two.py": text("x", l6="'both'" if alike else "'neither'"),
+        **({"other.py": text("o", l6="'more'")} if more else {}),
+    }
+    for name, content in solved.items():
+        (worktree(workspace) / name).write_text(content)
+    subprocess.run(["git", "add", "-A"], cwd=worktree(workspace), check=True)
+    go_on(patchq, workspace)
+    assert (workspace.series_dir / ".resolutions").exists() is alike
+    done = patchq("rebase", "--onto", "v2", "--replace", "--dry-run", cwd=workspace.root)
+    assert ("resolved as remembered in" in done.stdout) is alike
+
+
 def test_what_else_was_changed_must_be_the_same_too(
     patchq: CommandLine, workspace: Workspace, upstream: Miniature, git: UserGit
 ) -> None:
     start(patchq, workspace)
     solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
     (worktree(workspace) / "src/calm.py").write_text(text("calm", l6="'ours'", l9="'more'"))
+    git("add", "src/calm.py")
     go_on(patchq, workspace, 1)
     patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
     calm = upstream.patch("v1", {"src/calm.py": text("calm", l6="'mine'")})
@@ -693,14 +803,19 @@ def test_solved_again_to_the_same_bytes_is_remembered_too(
     assert series_bytes(workspace) == first
 
 
-def test_an_aborted_rebase_remembers_nothing(
+def test_an_aborted_rebase_keeps_what_was_solved(
     patchq: CommandLine, workspace: Workspace, git: UserGit
 ) -> None:
     start(patchq, workspace)
     solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
     go_on(patchq, workspace, 1)
-    patchq("rebase", "--abort", cwd=workspace.root)
-    assert not (workspace.series_dir / ".resolutions").exists()
+    done = patchq("rebase", "--abort", cwd=workspace.root)
+    (kept,) = (workspace.state_dir / "kept/series/.resolutions").rglob("*.yaml")
+    assert f"kept in {kept.relative_to(workspace.root)}" in done.stderr
+    assert patchq("undo", "--dry-run", cwd=workspace.root).returncode == 2, "nothing to undo"
+    done = start(patchq, workspace)
+    assert "fight.patch: conflict, resolved as remembered" in done.stdout
+    assert "stopped at patch 3 of 4" in done.stdout
 
 
 def test_bytes_that_are_no_text(patchq: CommandLine, miniature: MakeMiniature) -> None:

@@ -192,6 +192,8 @@ def test_what_git_refuses_is_refused(diff: bytes, message: str) -> None:
         b"Index: of the thing\n",
         b"diff -u is better than diff -c\n",
         b"Binary files a and b differ\n",
+        b"diff --git a/foo b/foo in prose\n--- not a header\n\n",
+        b"diff --git a/foo b/foo\nindex of it\n",
     ],
 )
 def test_prose_is_not_diff(prose: bytes) -> None:

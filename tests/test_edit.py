@@ -339,10 +339,13 @@ def test_patches_that_guards_turn_off_stay_and_are_merged(guarded: Bench) -> Non
     assert guarded.tree()["a.txt"].decode() == changed(A, 5, 9, 12)
 
 
-def test_a_selection_with_a_guard_can_be_edited(guarded: Bench) -> None:
+@pytest.mark.parametrize("options", [("--with", "fast"), ("--variant", "quick")])
+def test_a_selection_with_a_guard_can_be_edited(guarded: Bench, options: tuple[str, str]) -> None:
+    recipe = guarded.workspace.series_path("v1") / "recipe.yaml"
+    recipe.write_text("version: 1\nvariants:\n  quick: {guards: [fast]}\n")
     before = guarded.files()
     assert "not applied under this selection" in guarded.run("edit", "fast.patch", code=2)
-    guarded.run("edit", "fast.patch", "--with", "fast")
+    guarded.run("edit", "fast.patch", *options)
     guarded.write("a.txt", changed(A, 5, 8, 20))
     guarded.run("refresh", "--amend")
     after = guarded.files()

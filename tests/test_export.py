@@ -395,6 +395,9 @@ def test_an_archive_must_cover_the_patches(
     )
     said = refused(patchq, workspace, tmp_path / "made", "--with", "tools", code=1)
     assert "series/v1/script.patch: tools/new.sh is not covered by demo.tar.gz" in said
+    verified = patchq("verify", "v1", "--with", "tools", cwd=workspace.root, env={"COLUMNS": "200"})
+    assert verified.returncode == 1
+    assert "script.patch: tools/new.sh is not covered by demo.tar.gz" in verified.stdout
     export(patchq, workspace, tmp_path / "made")
     base = manifest(tmp_path / "made")["base"]
     assert isinstance(base, dict)
@@ -463,6 +466,27 @@ def test_what_is_there_is_not_overwritten(
     other = tmp_path / "out" / "tree.tgz"
     (tmp_path / "out" / "tree.tgz.sha256").write_text("")
     assert "tree.tgz.sha256 is there already" in refused(patchq, workspace, other)
+
+
+def test_what_an_export_that_is_gone_left_is_replaced(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path
+) -> None:
+    to = tmp_path / "tree.tgz"
+    assert patchq("export", "v1", "-o", to, cwd=workspace.root).returncode == 0
+    sums = Path(f"{to}.sha256").read_bytes()
+    to.unlink()
+    done = patchq("export", "v1", "-o", to, cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert Path(f"{to}.sha256").read_bytes() == sums
+
+
+@pytest.mark.parametrize("name", ["o.zip", "o.tar", "o.tar.bz2", "O.ZIP"])
+def test_an_archive_of_another_kind_is_no_directory(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    said = refused(patchq, workspace, tmp_path / name)
+    assert ".tar.zst" in said
+    assert "--format dir" in said
 
 
 def test_a_place_that_cannot_be_written_to(

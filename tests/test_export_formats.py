@@ -229,6 +229,27 @@ def test_a_quilt_export_makes_the_tree(
     assert tree_of(to, *ADDED) == record(to)["tree"]
 
 
+def test_a_quilt_export_keeps_the_directories_of_patches(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    raw = upstream.patch("v1", {"a.txt": LINES.replace("line 3\n", "third\n")})
+    names = ("sub/deep/x.patch", "caf\udce9.patch")
+    workspace = make_workspace(upstream, {}, bases=("v1",), series=f"{names[0]}\n")
+    directory = workspace.series_path("v1")
+    (directory / "sub/deep").mkdir(parents=True)
+    (directory / names[0]).write_bytes(raw)
+    (directory / names[1]).write_bytes(upstream.patch("v1", {"run.sh": "#!/bin/bash\n"}))
+    (directory / "series").write_bytes("\n".join(names).encode("utf-8", "surrogateescape"))
+    to = tmp_path / "out"
+    export(patchq, workspace, to, "--format", "quilt", "--no-verify")
+    made = to / "patches"
+    assert (made / "series").read_bytes() == b"sub/deep/x.patch\ncaf\xe9.patch\n"
+    assert (made / names[0]).read_bytes() == raw
+    facts_of = [path.stat() for path in (made, made / "sub", made / "sub/deep", made / names[0])]
+    assert {facts.st_mtime for facts in facts_of} == {FIRST_DATE + 86_400}
+    assert [oct(facts.st_mode)[-3:] for facts in facts_of] == ["755", "755", "755", "644"]
+
+
 def test_quilt_cannot_do_everything(
     patchq: CommandLine, upstream: Miniature, tmp_path: Path
 ) -> None:

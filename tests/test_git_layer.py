@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from miniature import MakeMiniature, Miniature, executable, symlink
@@ -12,8 +13,8 @@ from patchq.git.apply import Applied, Refused
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
 from patchq.git.merge import Question
-from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError
-from patchq.git.process import Result
+from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError, encode_path
+from patchq.git.process import Git, Result
 from patchq.git.renames import DirectorySplit, RenameMap
 from patchq.git.search import count_lines, files_with_words, known_words
 from patchq.git.store import Store, open_store
@@ -456,7 +457,7 @@ def added(path: str, content: str = "planted\n", mode: str = "100644") -> bytes:
     return (
         f"diff --git a/{path} b/{path}\nnew file mode {mode}\n--- /dev/null\n+++ b/{path}\n"
         f"@@ -0,0 +1 @@\n+{content}"
-    ).encode()
+    ).encode("utf-8", "surrogateescape")
 
 
 @pytest.mark.parametrize(
@@ -475,6 +476,44 @@ def added(path: str, content: str = "planted\n", mode: str = "100644") -> bytes:
 def test_apply_writes_nowhere_else(upstream: Miniature, store: Store, path: str) -> None:
     refused = store.applier.apply(tree(upstream), added(path), [path])
     assert isinstance(refused, Refused)
+
+
+@pytest.mark.parametrize("path", ["a:b", "C:/x", ".g\u200cit/config", "caf\udce9", "a\\..\\b"])
+def test_apply_takes_each_path_that_git_takes(upstream: Miniature, store: Store, path: str) -> None:
+    diff = added(path)
+    applied = store.applier.apply(tree(upstream), diff, [path])
+    assert isinstance(applied, Applied)
+    changed = diff.replace(b"new file mode 100644\n--- /dev/null", b"--- a/" + encode_path(path))
+    changed = changed.replace(b"@@ -0,0 +1 @@\n+planted", b"@@ -1 +1 @@\n-planted\n+grown")
+    grown = store.applier.apply(applied.tree, changed, [path])
+    assert isinstance(grown, Applied)
+    assert store.objects.content(grown.tree, path) == b"grown\n"
+
+
+@pytest.mark.parametrize("path", [".git /x", "git~1/x"])
+def test_apply_refuses_what_git_refuses_in_a_tree(store: Store, path: str) -> None:
+    """As a tree made by hand may hold it."""
+    blob = store.objects.write("blob", b"planted\n")
+    hostile = store.objects.tree_of({path: Entry("100644", blob)})
+    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-planted\n+grown\n".encode()
+    refused = store.applier.apply(hostile, diff, [path])
+    assert isinstance(refused, Refused)
+    assert path in refused.reason
+
+
+def test_apply_asks_git_once_about_plain_paths(
+    upstream: Miniature, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    run = Git.run
+
+    def counted(self: Git, *args: str, **options: Any) -> Result:
+        ran.append(args[0])
+        return run(self, *args, **options)
+
+    monkeypatch.setattr(Git, "run", counted)
+    store.applier.apply(tree(upstream), added("new/x"), ["new/x"])
+    assert [name for name in ran if name != "rev-parse"] == ["apply"]
 
 
 def test_apply_goes_through_no_symlink_of_an_earlier_patch(

@@ -118,6 +118,40 @@ def test_output_of_git_show() -> None:
     assert header.field("Signed-off-by") == "A <a@x>"
 
 
+@pytest.mark.parametrize(
+    ("line", "author"),
+    [
+        (r'"J. \"Bob\" Doe" <r@x>', 'J. "Bob" Doe <r@x>'),
+        ("=?UTF-8?q?J=C3=B6_=22Bob=22?= <j@x>", "Jö Bob <j@x>"),
+        ("X <>", "X <>"),
+        ("X <nomail>", "X <nomail>"),
+        ('"Doe, John" <j@x>', "Doe, John <j@x>"),
+        ("j@x (John Doe)", "John Doe <j@x>"),
+        ("John (zzz) Doe <j@x> (Comment)", "John (zzz) Doe (Comment) <j@x>"),
+        ("<j@x>", "j@x <j@x>"),
+        ("A <B> <c@d>", "c@d <c@d>"),
+        ("a@b <c@d>", "a@b <a@b>"),
+        ("x <y>z@w", "y <y>"),
+        ("  spaced   out  <s@x>", "spaced out <s@x>"),
+        ("a name that is longer than git believes any name to be, all of it <l@x>", "l@x <l@x>"),
+        ("John", "John"),
+    ],
+)
+def test_a_mails_author_is_who_git_takes_for_one(tmp_path: Path, line: str, author: str) -> None:
+    mail = f"From {'0' * 40} Mon Sep 17 00:00:00 2001\nFrom: {line}\nSubject: x\n\nbody\n".encode()
+    assert read_header(mail).author == author
+    done = subprocess.run(
+        ["git", "mailinfo", "message", "patch"],
+        cwd=tmp_path,
+        input=mail,
+        capture_output=True,
+        check=True,
+    )
+    told = dict(one.split(": ", 1) for one in done.stdout.decode().splitlines() if ": " in one)
+    if told["Author"]:
+        assert f"{told['Author']} <{told['Email']}>" == author
+
+
 def test_a_cherry_pick_line_among_trailers_stays_in_the_message() -> None:
     raw = b"Fix\n\nWhy.\n\n(cherry picked from commit 0123abc)\nX-Kind: backport\n"
     header = read_header(raw)

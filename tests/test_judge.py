@@ -1103,6 +1103,17 @@ def test_an_expectation_that_fails(upstream: Miniature, collides: bool) -> None:
     assert [each.pr for each in shown(judgement.report, EvidenceKind.PREDICATE)] == [2]
 
 
+def test_no_commit_is_blamed_for_an_expectation_that_failed_before(upstream: Miniature) -> None:
+    patch = upstream.patch(
+        "v1", pool(fix("evict")), trailers={"X-Expect": "contains app/queue.py never_there"}
+    )
+    upstream.commit("Edit the queue (#2)", {QUEUE_PATH: QUEUE + "# more\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.DRIFTED
+    assert [item.commit for item in shown(report, EvidenceKind.PREDICATE)] == [None]
+
+
 # What is no file
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 
-from patchq.engine.lint import Code, Finding, Severity, fix, lint
+from patchq.engine.lint import Code, Finding, Severity, fix, lint, lint_workspace
 from patchq.engine.transaction import Transaction
 from patchq.errors import InputError
 from patchq.model.lock import Base, Lock, render_lock
@@ -208,6 +208,42 @@ def test_a_malformed_series_is_a_finding(workspace: Workspace) -> None:
     put(workspace, "a.patch\na.patch\n", a=SOUND)
     finding = only(workspace, Code.BAD_SERIES)
     assert (finding.severity, place(finding)) == (Severity.ERROR, "series:2")
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["upstream.lock", "series/patchq.yaml", "series/v1/recipe.yaml", "series/v1/retired.yaml"],
+)
+def test_every_yaml_file_is_read(workspace: Workspace, patchq: CommandLine, file: str) -> None:
+    put(workspace, a=SOUND)
+    (workspace.root / file).write_text("version: 1\npins: [\n")
+    done = patchq("lint", cwd=workspace.root)
+    assert done.returncode == 1
+    assert any(
+        line.startswith(f"{file}:") and line.endswith("[bad-yaml]")
+        for line in done.stdout.splitlines()
+    )
+
+
+def test_a_series_on_a_base_that_is_not_locked(workspace: Workspace) -> None:
+    put(workspace, a=SOUND)
+    workspace.series_path("v1").rename(workspace.series_path("v9"))
+    (finding,) = lint_workspace(workspace)
+    assert (finding.code, finding.where.file) == (Code.UNLOCKED_SERIES, "series/v9/series")
+
+
+def test_a_patch_that_no_guards_turn_on(workspace: Workspace) -> None:
+    put(workspace, "a.patch #+x #-x\n", a=SOUND)
+    workspace.settings_path.write_text("guards: {x: never}\n")
+    finding = only(workspace, Code.NEVER_APPLIED)
+    assert place(finding) == "series:1"
+
+
+def test_a_patch_that_requires_itself(workspace: Workspace) -> None:
+    put(workspace, a=HEAD + END + b"X-Requires: a.patch\n---\n" + DIFF)
+    finding = only(workspace, Code.MISSING_REQUIREMENT)
+    assert finding.severity is Severity.ERROR
+    assert "requires itself" in finding.text
 
 
 def test_a_series_that_is_not_there_is_an_error(workspace: Workspace) -> None:

@@ -144,16 +144,21 @@ def test_the_grid() -> None:
         "    resurfaced gone.patch: retired as upstreamed on v1.1, now clean",
         "    conflict stays.patch: 1/1 hunks, offset +3",
         "",
-        "       0  1  1p1  2",
-        "gone   ○  ↑    ·  ↺",
-        "stays  ○  ✔    →  ✖",
+        "       v1.0  v1.1  v1.1.post1  v1.2",
+        "gone      ○     ↑           ·     ↺",
+        "stays     ○     ✔           →     ✖",
         "",
         "↑ upstreamed 1  ✖ conflict 1  → moved 1  ✔ clean 1  · settled 1  ↺ resurfaced 1",
         "○ new 2",
     ]
 
 
-@pytest.mark.parametrize("width", [30, 40, 80, 200])
+def test_bases_are_shortened_only_where_their_names_do_not_fit() -> None:
+    assert "       v1.0  v1.1  v1.1.post1  v1.2" in printed(life(), 35).splitlines()
+    assert "       0  1  1p1  2" in printed(life(), 34).splitlines()
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
 def test_columns_wrap_into_blocks_and_none_is_lost(width: int) -> None:
     bases = tuple(
         column(f"v0.5.{number}", *(judged(f"patch-{p}.patch") for p in range(3)))

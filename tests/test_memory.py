@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from patchq.engine.forecast import forecast
 from patchq.engine.matrix import lifecycle, story
 from patchq.engine.rebase import judge_series, new_directory
 from patchq.engine.revive import revive
-from patchq.errors import FindingsError, InputError
+from patchq.errors import FindingsError, InputError, UpstreamError
+from patchq.model.retired import Retired, Standing, render_retired
 from patchq.model.verdict import EvidenceKind, Memory, Verdict
 from patchq.model.workspace import Workspace
 
@@ -75,6 +78,62 @@ def test_a_retired_patch_resurfaces_where_upstream_undid_it(
     )
     assert remembered.now is not None
     assert remembered.now.verdict is Verdict.CLEAN
+
+
+def test_a_rebase_with_a_resurfaced_patch_is_not_done(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    assert patchq("rebase", "--onto", "v2", cwd=workspace.root).returncode == 0
+    revive_it = "`patchq revive off.patch --tag v3`"
+    for options in (("--dry-run",), ()):
+        done = patchq("rebase", "--onto", "v3", *options, cwd=workspace.root)
+        assert done.returncode == 1, done.stdout + done.stderr
+    assert revive_it in done.stderr
+    assert f"resurfaced off.patch on v3: {revive_it}" in patchq("status", cwd=workspace.root).stdout
+    done = patchq("verify", "v3", cwd=workspace.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "off.patch left the series as upstreamed on v2 and is needed again" in done.stdout
+    assert "needed again" not in patchq("verify", "v2", cwd=workspace.root).stdout
+    assert patchq("revive", "off.patch", cwd=workspace.root).returncode == 0
+    assert "resurfaced" not in patchq("status", cwd=workspace.root).stdout
+    assert "needed again" not in patchq("verify", "v3", cwd=workspace.root).stdout
+
+
+def test_verify_tells_status_what_resurfaced(patchq: CommandLine, workspace: Workspace) -> None:
+    """As in a fresh clone, where nothing was kept."""
+    patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    patchq("rebase", "--onto", "v3", cwd=workspace.root)
+    shutil.rmtree(workspace.state_dir / "cache")
+    assert "resurfaced" not in patchq("status", cwd=workspace.root).stdout
+    assert "needed again" in patchq("verify", "v3", cwd=workspace.root).stdout
+    assert "resurfaced" in patchq("status", cwd=workspace.root).stdout
+
+
+def test_a_rebase_that_carries_a_held_patch_on_is_not_done(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    held = Retired(
+        "hard.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+    )
+    (workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "held as conflict on v1" in done.stdout
+    assert held in workspace.load("v2").retired
+
+
+def test_the_record_of_a_patch_that_is_in_the_series_is_not_carried_on(
+    patchq: CommandLine, upstream: Miniature
+) -> None:
+    patch = upstream.patch("v1", {"app/other.py": "other = 2\n"})
+    workspace = make_workspace(upstream, {"other.patch": patch})
+    held = Retired(
+        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+    )
+    (workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert workspace.load("v2").retired == ()
 
 
 def test_a_retired_patch_stays_settled_where_upstream_kept_it(
@@ -160,6 +219,15 @@ def test_a_forecast_judges_a_commit_no_tag_names(miniature: MakeMiniature) -> No
         forecast(project, "v1", "nowhere")
 
 
+def test_a_forecast_is_of_what_is_past_the_last_base(
+    workspace: Workspace, upstream: Miniature
+) -> None:
+    project = open_project(workspace, upstream)
+    for revision in ("v1", "v2", "v3"):
+        with pytest.raises(InputError, match=r"is not past v3.*contains it"):
+            forecast(project, "v1", revision)
+
+
 def test_the_matrix_judges_each_series_on_the_base_that_follows(
     workspace: Workspace, upstream: Miniature
 ) -> None:
@@ -176,6 +244,14 @@ def test_the_matrix_judges_each_series_on_the_base_that_follows(
     assert [patch.verdict for patch in second.report.patches] == [Verdict.UPSTREAMED]
     assert third.report is not None
     assert [item.memory for item in third.report.remembered] == [Memory.RESURFACED]
+
+
+def test_what_is_not_fetched_is_named_at_once(workspace: Workspace, upstream: Miniature) -> None:
+    project = open_project(workspace, upstream)
+    strange = tuple(replace(project.lock.bases[0], name=n, commit=n * 40) for n in ("a", "b"))
+    lock = replace(project.lock, bases=(*project.lock.bases, *strange))
+    with pytest.raises(UpstreamError, match="a, b are not in the upstream store"):
+        lifecycle(replace(project, lock=lock))
 
 
 def test_a_story_is_told_of_a_patch_that_left_too(

@@ -106,6 +106,13 @@ def test_a_missing_newline_is_added() -> None:
     assert [entry.text for entry in repairs] == ["the last line had no newline: added"]
 
 
+def test_a_byte_order_mark_in_front_goes() -> None:
+    mended, repairs = repair(b"\xef\xbb\xbf" + HEAD + DIFF)
+    assert mended == HEAD + DIFF
+    assert [(entry.line, "byte order mark" in entry.text) for entry in repairs] == [(1, True)]
+    assert repair(b"\xef\xbb\xbf" + DIFF)[0] == DIFF
+
+
 def test_crlf_goes_only_where_every_line_has_it() -> None:
     crlf = (HEAD + DIFF).replace(b"\n", b"\r\n")
     mended, repairs = repair(crlf)

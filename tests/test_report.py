@@ -279,7 +279,7 @@ def test_what_resurfaced_comes_before_what_is_held_and_settled_takes_a_line() ->
         "    81c7a54ec (#8)  Revert it",
         "      taken out again",
         "‖ held  held.patch",
-        "    retired as upstreamed on v0",
+        "    held as upstreamed on v0",
         "",
         "Carried",
         "✔ clean  fine.patch  1/1 hunks",
@@ -307,6 +307,7 @@ def test_watched_commits_are_to_look_at_and_decide_nothing() -> None:
 def test_a_move_that_explains_many_patches_is_told_once() -> None:
     report = make_report(moved("a.patch", "x.c"), carried("b.patch"), moved("long-c.patch", "x.c"))
     assert table(report).splitlines()[3:] == [
+        "2 patches, explained together:",
         "→ moved  a.patch       1/1 hunks",
         "→ moved  long-c.patch  1/1 hunks",
         "    c32c4ef79 (#32648) 2026-07-29 v2  Move the kernel tree",

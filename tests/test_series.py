@@ -58,6 +58,35 @@ def test_edits_keep_every_other_byte() -> None:
         read.append(SeriesEntry("gate.patch"))
 
 
+def test_names_of_any_bytes_that_can_be_read() -> None:
+    names = series("größe.patch\n".encode() + b"caf\xe9.patch\n").names
+    assert names == ("größe.patch", "caf\udce9.patch")
+
+
+def test_a_name_goes_without_its_ending_where_that_is_one_patch() -> None:
+    read = series(b"a.patch\nb.diff\nc.patch\nc.diff\nd\nd.patch\n")
+    assert [read.entry(name).name for name in ("a", "b", "d")] == ["a.patch", "b.diff", "d"]
+    with pytest.raises(InputError) as caught:
+        read.entry("c")
+    assert "c.patch" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("line", "always", "can"),
+    [
+        ("p", (), True),
+        ("p #+x #-y", (), True),
+        ("p #+x #-x", (), False),
+        ("p #+x #+y #-x", (), True),
+        ("p #-x", ("x",), False),
+        ("p #+y #-x", ("x",), False),
+    ],
+)
+def test_a_patch_that_no_selection_has(line: str, always: tuple[str, ...], can: bool) -> None:
+    (entry,) = series(line.encode()).entries
+    assert entry.can_be_active(always) is can
+
+
 def test_an_unknown_name_gets_near_matches() -> None:
     with pytest.raises(InputError) as caught:
         series().entry("gates.patch")
@@ -75,6 +104,10 @@ def test_an_unknown_name_gets_near_matches() -> None:
         (b"x.patch #--y", "bad guard"),
         (b"x.patch # see #+y", "after a comment"),
         (b"x.patch#+y", "cannot be a patch's name"),
+        (b"x\0.patch", "holds a control character"),
+        (b"x\x1b[31m.patch", "holds a control character"),
+        ("x\x80.patch".encode(), "holds a control character"),
+        (b"x.patch #+a\x7f", "bad guard"),
         (b"/x.patch", "not a file"),
         (b"../x.patch", "not a file"),
         (b"a/../../x.patch", "not a file"),

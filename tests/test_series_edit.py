@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
-from seriesbench import A, B, Bench, begin, changed, three
+from seriesbench import USER, A, B, Bench, begin, changed, three
 from workspaces import make_workspace
 
 from patchq.model.patch import Patch
@@ -82,6 +84,34 @@ def test_a_held_patch_can_be_let_go(bench: Bench) -> None:
     (record,) = bench.workspace.load("v1").retired
     assert (record.standing, record.reason) == (Standing.DROPPED, "not worth it")
     assert bench.series() == ["one.patch", "two.patch", "three.patch"]
+
+
+def test_a_patch_that_comes_in_settles_its_record(bench: Bench) -> None:
+    record = Retired(
+        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+    )
+    dropped = replace(record, name="gone.patch", standing=Standing.DROPPED)
+    path = bench.workspace.series_path("v1") / "retired.yaml"
+    path.write_bytes(render_retired([record, dropped]))
+    before = bench.files()
+    said = bench.run("rename", "one.patch", "other")
+    assert "other.patch settles the held patch of that name in retired.yaml" in said
+    assert bench.workspace.load("v1").retired == (dropped,)
+    bench.run("undo")
+    assert bench.files() == before
+
+
+def test_of_a_live_patch_and_a_record_the_live_one_is_dropped(bench: Bench) -> None:
+    record = Retired(
+        "three.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+    )
+    path = bench.workspace.series_path("v1") / "retired.yaml"
+    path.write_bytes(render_retired([record]))
+    live = bench.files()["three.patch"]
+    bench.run("drop", "three.patch", "--reason", "not worth it")
+    assert bench.series() == ["one.patch", "two.patch"]
+    (left,) = bench.workspace.load("v1").retired
+    assert (left.standing, left.content) == (Standing.DROPPED, live)
 
 
 # -- rename ----------------------------------------------------------------------------------------
@@ -222,6 +252,41 @@ def test_what_cannot_be_split_is_refused(big: Bench) -> None:
     assert big.files() == before
 
 
+# -- names -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("drop", "two", "--reason", "why"),
+        ("move", "three", "--before", "one"),
+        ("fold", "two", "three"),
+        ("rename", "two", "other"),
+        ("guard", "two"),
+        ("guard", "two", "--when", "x"),
+        ("header", "two"),
+        ("header", "two", "--set", "X-Kind: fix"),
+        ("files", "two"),
+        ("show", "two"),
+        ("why", "two"),
+        ("port", "two", "--to", "v2", "--dry-run"),
+    ],
+)
+def test_a_patch_is_named_without_its_ending_as_with_it(
+    bench: Bench, command: tuple[str, ...]
+) -> None:
+    wrong = ("towo" if word == "two" else "treee" if word == "three" else word for word in command)
+    assert "Did you mean" in bench.run(*wrong, code=2)
+    full = tuple(f"{word}.patch" if word in ("one", "two", "three") else word for word in command)
+    with_it = bench.patchq(*full, cwd=bench.workspace.root, env=USER)
+    after = bench.files()
+    if with_it.stdout.startswith("v1: wrote"):
+        bench.run("undo")
+    without = bench.patchq(*command, cwd=bench.workspace.root, env=USER)
+    assert (with_it.returncode, without.returncode) == (0, 0), without.stderr
+    assert (without.stdout, bench.files()) == (with_it.stdout, after)
+
+
 # -- guard -----------------------------------------------------------------------------------------
 
 
@@ -239,6 +304,13 @@ def test_guards_are_shown_and_set_on_the_patchs_own_line(bench: Bench) -> None:
     assert differing(before, after) == {"series"}
     bench.run("guard", "two.patch", "--none")
     assert bench.files()["series"].splitlines()[1] == b"two.patch # keep me"
+
+
+def test_guards_that_no_selection_has_are_refused(bench: Bench) -> None:
+    before = bench.files()
+    said = bench.run("guard", "two.patch", "--when", "x", "--unless", "x", code=2)
+    assert "never be applied" in said
+    assert bench.files() == before
 
 
 def test_a_guard_that_takes_a_patch_from_under_others_is_refused(stack: Bench) -> None:

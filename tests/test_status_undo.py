@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from forkserver import ForkServer
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
+from patchq.engine.transaction import newest, recover, undo
+from patchq.errors import InputError
 from patchq.model.workspace import Workspace
 
 
@@ -73,7 +76,9 @@ def test_at_rest(patchq: CommandLine, workspace: Workspace, upstream: Miniature)
     assert "series     v1 (2)" in done.stdout
     document = told(patchq, workspace)
     assert document["upstream"] == str(upstream.path)
-    assert document["series"] == [{"tag": "v1", "patches": 2, "held": []}]
+    assert document["series"] == [
+        {"tag": "v1", "patches": 2, "held": [], "resurfaced": [], "problem": None}
+    ]
     assert document["rebase"] is None
     assert document["undo"] is None
 
@@ -117,7 +122,84 @@ def test_a_rebase_under_way(patchq: CommandLine, workspace: Workspace) -> None:
     assert told(patchq, workspace)["rebase"]["marked"] == []
 
 
+BROKEN = {
+    "a.patch": (b"From: nobody\n", 2, "a.patch"),
+    "series": (b"a.patch -R\n", None, "series:1"),
+    "retired.yaml": (b"version: 9\n", 2, "retired.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_series_that_cannot_be_read_is_said_beside_the_rest(
+    patchq: CommandLine, workspace: Workspace, name: str
+) -> None:
+    patchq("rebase", "--onto", "v2", "--keep-going", cwd=workspace.root)
+    content, patches, place = BROKEN[name]
+    (workspace.series_path("v1") / name).write_bytes(content)
+    broken, whole = told(patchq, workspace)["series"]
+    assert broken["patches"] == patches
+    assert broken["problem"].startswith(f"series/v1/{place}")
+    assert (whole["patches"], len(whole["held"]), whole["problem"]) == (1, 1, None)
+    done = patchq("status", cwd=workspace.root)
+    assert done.returncode == 0
+    assert f"broken     series/v1/{place}" in done.stdout
+    assert f"v1 ({patches or '?'}), v2 (1)" in done.stdout
+    assert "undo       rebase --onto v2" in done.stdout
+
+
+def test_settings_that_cannot_be_read_are_said_beside_the_rest(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    workspace.settings_path.write_text("nonsense: 1\n")
+    document = told(patchq, workspace)
+    assert "nonsense" in document["limits"][0]
+    assert document["series"][0]["patches"] == 2
+
+
 # Undo
+
+
+DAMAGED = [
+    b"",
+    b"[]",
+    b"{}",
+    b"\xff",
+    b'{"label": "x", "time": 1, "changes": []}',
+    b'{"label": "x", "time": "t", "changes": [{}]}',
+    b'{"label": "x", "time": "t", "changes": [{"path": "../x", "kind": "file", "existed": true,'
+    b' "digest": null}]}',
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
+@pytest.mark.parametrize("state", ["done", "forward", "back"])
+def test_a_damaged_record_is_named_with_the_way_out(
+    workspace: Workspace, state: str, content: bytes
+) -> None:
+    slot = workspace.state_dir / "transactions" / "00000001"
+    slot.mkdir(parents=True)
+    (slot / f"{state}.json").write_bytes(content)
+    steps = (undo, newest) if state == "done" else (recover,)
+    for step in steps:
+        with pytest.raises(InputError, match="damaged") as caught:
+            step(workspace)
+        assert str(caught.value.where) == f".patchq/transactions/00000001/{state}.json"
+        assert ".patchq/transactions/00000001" in (caught.value.hint or "")
+
+
+def test_status_goes_on_where_nothing_can_be_undone(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    patchq("rebase", "--onto", "v2", "--keep-going", cwd=workspace.root)
+    (record,) = workspace.state_dir.glob("transactions/*/done.json")
+    record.write_bytes(record.read_bytes()[:40])
+    assert "damaged" in told(patchq, workspace)["undo"]["problem"]
+    done = patchq("status", cwd=workspace.root)
+    assert "undo       .patchq/transactions/00000001/done.json: the record" in done.stdout
+    for command in (["undo"], ["undo", "--dry-run"]):
+        refused = patchq(*command, cwd=workspace.root)
+        assert refused.returncode == 2
+        assert "then remove .patchq/transactions/00000001" in " ".join(refused.stderr.split())
 
 
 def test_one_step_a_call(patchq: CommandLine, workspace: Workspace) -> None:
@@ -155,7 +237,7 @@ def test_what_was_edited_since_is_not_lost(patchq: CommandLine, workspace: Works
     assert files(workspace) == before
 
 
-def test_a_solved_rebase_goes_with_its_resolution(
+def test_a_solved_rebase_goes_and_its_resolution_stays(
     patchq: CommandLine, workspace: Workspace
 ) -> None:
     before = files(workspace)
@@ -165,6 +247,44 @@ def test_a_solved_rebase_goes_with_its_resolution(
     subprocess.run(["git", "add", "a.txt"], cwd=worktree, check=True)
     done = patchq("rebase", "--continue", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
-    assert list((workspace.series_dir / ".resolutions").rglob("*.yaml"))
-    patchq("undo", cwd=workspace.root)
+    (kept,) = (workspace.series_dir / ".resolutions").rglob("*.yaml")
+    name, raw = str(kept.relative_to(workspace.root)), kept.read_bytes()
+    written = files(workspace)
+    assert f"  {name}: kept aside\n" in patchq("undo", "--dry-run", cwd=workspace.root).stdout
+    done = patchq("undo", cwd=workspace.root)
+    assert f"{name} is kept in .patchq/kept/{name}" in done.stderr
     assert files(workspace) == before
+    assert (workspace.state_dir / "kept" / name).read_bytes() == raw
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 0, done.stdout
+    assert files(workspace) == written
+
+
+def test_a_series_on_no_locked_base_is_said(patchq: CommandLine, workspace: Workspace) -> None:
+    shutil.copytree(workspace.series_path("v1"), workspace.series_path("v9"))
+    assert "series/v9 is on no base of upstream.lock" in patchq("status", cwd=workspace.root).stdout
+    assert told(patchq, workspace)["unlocked"] == ["v9"]
+
+
+def test_a_malformed_recipe_is_refused_before_anything_is_written(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    (workspace.series_path("v1") / "recipe.yaml").write_text("version: 1\npins: [\n")
+    for options in (("--keep-going",), ("--dry-run",)):
+        done = patchq("rebase", "--onto", "v2", *options, cwd=workspace.root)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("error: series/v1/recipe.yaml:3: ")
+    assert not workspace.series_path("v2").exists()
+    assert "series/v1/recipe.yaml:3" in patchq("status", cwd=workspace.root).stdout
+
+
+def test_held_patches_fail_a_report_that_is_asked_to(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    patchq("rebase", "--onto", "v2", "--keep-going", cwd=workspace.root)
+    plain = patchq("report", "v2", "--onto", "v1", cwd=workspace.root)
+    assert plain.returncode == 0, plain.stderr
+    failing = patchq("report", "v2", "--onto", "v1", "--fail-on", "held", cwd=workspace.root)
+    assert (failing.returncode, failing.stdout) == (1, plain.stdout)
+    unknown = patchq("report", "--fail-on", "hold", cwd=workspace.root)
+    assert "held, resurfaced" in unknown.stderr

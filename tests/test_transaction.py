@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from patchq.engine.locking import exclusive
-from patchq.engine.transaction import KEPT, Transaction, recover, undo
+from patchq.engine.transaction import KEPT, Transaction, aside, recover, undo
 from patchq.errors import InputError, PatchqError
 from patchq.model.workspace import Workspace
 
@@ -253,9 +253,9 @@ def test_undo_takes_back_one_command_at_a_time(workspace: Workspace) -> None:
     again = Transaction(workspace, "drop b.patch")
     again.remove(workspace.series_path("v2"))
     again.commit()
-    assert undo(workspace) == "drop b.patch"
+    assert undo(workspace).label == "drop b.patch"
     assert snapshot(workspace) == NEW
-    assert undo(workspace) == "rebase --onto v2"
+    assert undo(workspace).label == "rebase --onto v2"
     assert snapshot(workspace) == OLD
     with pytest.raises(InputError, match="nothing to undo"):
         undo(workspace)
@@ -276,7 +276,29 @@ def test_old_transactions_are_forgotten(workspace: Workspace) -> None:
         transaction.write_file(workspace.lock_path, b"%d" % number)
         transaction.commit()
     assert len(list((workspace.state_dir / "transactions").iterdir())) == KEPT
-    assert undo(workspace) == str(KEPT + 2)
+    assert undo(workspace).label == str(KEPT + 2)
+
+
+def test_a_kept_file_goes_aside_when_the_rest_is_taken_back(workspace: Workspace) -> None:
+    kept = workspace.series_dir / ".resolutions" / "ab" / "kept.yaml"
+    for content in (b"one", b"two"):
+        transaction = change(workspace)
+        transaction.keep_file(kept, content)
+        transaction.commit()
+        assert kept.read_bytes() == content
+        kept.write_bytes(content + b" by hand")
+        undo(workspace)
+        assert aside(workspace.root, kept).read_bytes() == content + b" by hand"
+        assert snapshot(workspace) == OLD
+
+
+def test_what_is_taken_back_leaves_no_empty_directory(workspace: Workspace) -> None:
+    transaction = Transaction(workspace, "import")
+    transaction.write_file(workspace.series_path("v9") / "deep" / "a.patch", b"a")
+    transaction.commit()
+    undo(workspace)
+    assert not workspace.series_path("v9").exists()
+    assert workspace.series_dir.is_dir()
 
 
 def test_a_directory_is_no_file(workspace: Workspace) -> None:

@@ -360,6 +360,27 @@ def test_predicates_of_headers(series: Series) -> None:
     assert places == [Where("series/v2/app.patch", line)]
 
 
+def test_an_end_that_has_come_on_its_own_base_fails(series: Series) -> None:
+    series.add(
+        "app.patch",
+        {"app/main.py": "x = 2\n"},
+        X_Retire_When=["always", "contains app/main.py 'x = 2'", "lacks app/main.py mine"],
+    )
+    verification = verified(series, series.workspace(settings=NO_TARGETS))
+    words = "X-Retire-When holds on v2 itself: lacks app/main.py mine"
+    assert failures(verification, "x-retire-when") == [words]
+
+
+def test_a_malformed_field_fails_with_its_line(series: Series) -> None:
+    series.add("app.patch", {"app/main.py": "x = 2\n"}, X_Upstream_PR="abc")
+    verification = verified(series, series.workspace(settings=NO_TARGETS))
+    section = verification.sections[-1]
+    (failure,) = section.failures
+    assert (section.name, failure.patch) == ("fields", "app.patch")
+    line = series.patches["app.patch"].decode().splitlines().index("X-Upstream-PR: abc") + 1
+    assert failure.where == Where("series/v2/app.patch", line)
+
+
 def test_predicates_of_the_workspace(series: Series) -> None:
     series.edit("rename.patch", lambda text: text.replace("project(kernel", "project(core"))
     found = failures(verified(series, series.workspace(settings=NO_TARGETS)), "checks")
@@ -393,7 +414,7 @@ def test_a_patch_that_does_not_apply_ends_it(series: Series) -> None:
     series.add("app.patch", {"app/main.py": "x = 2\n"})
     series.patches["again.patch"] = series.patches["app.patch"]
     verification = verified(series, series.workspace(settings=NO_TARGETS))
-    assert [section.name for section in verification.sections] == ["requires", "apply"]
+    assert [section.name for section in verification.sections] == ["requires", "fields", "apply"]
     assert verification.tree is None
     (failure,) = verification.sections[-1].failures
     assert failure.patch == "again.patch"

@@ -41,6 +41,25 @@ def test_not_found(tmp_path: Path) -> None:
     assert "-C DIR" in (caught.value.hint or "")
 
 
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such directory"):
+        find_workspace(tmp_path / "missing")
+
+
+def test_a_malformed_recipe_is_found_on_loading(workspace: Workspace) -> None:
+    (workspace.series_path("v1") / "recipe.yaml").write_text("version: 1\npins: [\n")
+    with pytest.raises(InputError) as caught:
+        workspace.load("v1")
+    assert str(caught.value.where) == "series/v1/recipe.yaml:3"
+    directory, (problem,) = workspace.survey("v1")
+    assert problem.where == caught.value.where
+    assert list(directory.patches) == ["fix.patch"]
+
+
+def test_series_on_no_locked_base(workspace: Workspace) -> None:
+    assert workspace.unlocked() == ("unlocked",)
+
+
 def test_series_come_in_the_locks_order(workspace: Workspace) -> None:
     assert workspace.series_names() == ("v2", "v1")
 

@@ -115,7 +115,7 @@ def backport(
     for notice in (notice for one in brought for notice in one.notices):
         here.notice(notice)
     if as_json:
-        typer.echo(_json(tag, brought, written=done and not dry_run))
+        typer.echo(_json(tag, brought, written=done and not dry_run), nl=False)
     else:
         typer.echo("\n".join(_text(tag, brought, done=done, dry_run=dry_run)))
     return 0 if done else 1
@@ -273,9 +273,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def _json(tag: str, brought: Sequence[Brought], *, written: bool) -> str:
-    import json
+    from patchq.report.document import render_document
 
-    return json.dumps(
+    return render_document(
         {
             "schema": SCHEMA,
             "tag": tag,
@@ -307,8 +307,7 @@ def _json(tag: str, brought: Sequence[Brought], *, written: bool) -> str:
                 }
                 for one in brought
             ],
-        },
-        indent=2,
+        }
     )
 
 

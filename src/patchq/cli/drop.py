@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, asked_reason, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, asked_reason, change, patch_names
 
 
 def drop(
@@ -34,6 +34,7 @@ def drop(
 
     if forget and reason is not None:
         raise typer.BadParameter("--reason and --forget exclude each other")
+    names = patch_names(context, tag, names, retired=True)
     why = None if forget else asked_reason(reason, f"Why is {', '.join(names)} dropped")
     change(
         context,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 
 def fold(
@@ -28,6 +28,7 @@ def fold(
     """
     from patchq.engine import series_edit
 
+    into, *names = patch_names(context, tag, [into, *names])
     change(
         context,
         f"fold {into} {' '.join(names)}",

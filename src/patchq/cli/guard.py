@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 from patchq.cli.session import session
 
 
@@ -38,14 +38,19 @@ def guard(
       patchq guard extra.patch --none
     """
     from patchq.engine import series_edit
-    from patchq.model.series import Guard
+    from patchq.model.series import Guard, SeriesEntry
 
+    (name,) = patch_names(context, tag, [name])
     guards = [
         *(Guard(word, True) for word in when or ()),
         *(Guard(word, False) for word in unless or ()),
     ]
     if none and guards:
         raise typer.BadParameter("--none goes without --when and --unless")
+    if not SeriesEntry(name, guards=tuple(guards)).can_be_active():
+        raise typer.BadParameter(
+            "--when and --unless name the same guards: the patch would never be applied"
+        )
     if not (none or guards):
         _show(context, name, tag, as_json=json)
         return
@@ -60,14 +65,15 @@ def guard(
 
 
 def _show(context: typer.Context, name: str, tag: str | None, *, as_json: bool) -> None:
-    from json import dumps
+    from patchq.report.document import render_document
 
     run = session(context)
     series = tag or run.newest_series
     guards = run.workspace.series(series).entry(name).guards
     words = [str(guard).removeprefix("#") for guard in guards]
     if as_json:
-        typer.echo(dumps({"series": series, "patch": name, "guards": words}))
+        document = {"series": series, "patch": name, "guards": words}
+        typer.echo(render_document(document), nl=False)
     else:
         typer.echo(f"{name}: {' '.join(words) or 'no guards'}")
 

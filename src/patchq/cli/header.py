@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def header(
       patchq header fa3-off.patch --remove X-Upstream-PR
       patchq header fa3-off.patch --edit
     """
+    (name,) = patch_names(context, tag, [name])
     fields = (set_fields or [], add_fields or [], remove_fields or [])
     if not (any(fields) or subject is not None or edit):
         _show(session(context), name, tag, as_json=json)
@@ -139,7 +140,7 @@ def _from_editor(project: Project, words: Wording) -> Wording:
 
 
 def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
-    from json import dumps
+    from patchq.report.document import render_document
 
     series = tag or run.newest_series
     directory = run.workspace.load(series)
@@ -158,7 +159,7 @@ def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
         "body": header.body,
         "fields": [{"key": field.key, "value": field.value} for field in header.trailers],
     }
-    typer.echo(dumps(document, indent=2))
+    typer.echo(render_document(document), nl=False)
 
 
 def register(app: typer.Typer) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.session import session
+from patchq.model.workspace import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,17 +43,24 @@ def lint(
       patchq lint
       patchq lint v0.5.17 --fix
     """
-    from patchq.engine.lint import Severity, lint
+    from patchq.engine.lint import Severity, lint, lint_workspace
 
     here = session(context)
-    names = tuple(tags or here.workspace.series_names())
+    findings = list(lint_workspace(here.workspace))
+    if any(finding.where.file == LOCK for finding in findings):
+        names: tuple[str, ...] = ()  # what the series stand on cannot be told
+    else:
+        names = tuple(tags or here.workspace.series_names())
     if repair:
         with here.writing() as workspace:
             for name in _fix(workspace, names):
                 here.notice(f"repaired {name}")
-    findings = [finding for tag in names for finding in lint(here.workspace, tag)]
+    findings += [finding for tag in names for finding in lint(here.workspace, tag)]
     counts = Counter(finding.severity for finding in findings)
-    typer.echo(_json(findings) if as_json else _text(findings, counts, len(names)))
+    if as_json:
+        typer.echo(_json(findings), nl=False)
+    else:
+        typer.echo(_text(findings, counts, len(names)))
     if counts[Severity.ERROR]:
         raise typer.Exit(1)
 
@@ -76,9 +84,9 @@ def _text(findings: Sequence[Finding], counts: Counter[Severity], series: int) -
 
 
 def _json(findings: Sequence[Finding]) -> str:
-    import json
+    from patchq.report.document import render_document
 
-    return json.dumps(
+    return render_document(
         {
             "schema": SCHEMA,
             "findings": [
@@ -92,6 +100,5 @@ def _json(findings: Sequence[Finding]) -> str:
                 }
                 for finding in findings
             ],
-        },
-        indent=2,
+        }
     )

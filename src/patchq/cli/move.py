@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 
 def move(
@@ -37,6 +37,11 @@ def move(
     from patchq.engine import series_edit
     from patchq.engine.series_edit import Place, Side
 
+    names = patch_names(context, tag, names)
+    if before is not None:
+        (before,) = patch_names(context, tag, [before])
+    if after is not None:
+        (after,) = patch_names(context, tag, [after])
     given = {
         Place(Side.BEFORE, before): before is not None,
         Place(Side.AFTER, after): after is not None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun
+from patchq.cli.series_edits import DryRun, patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def port(
     tags = list(dict.fromkeys(tag for text in targets for tag in text.split(",") if tag))
     if not tags:
         raise typer.BadParameter("--to names no tag")
+    names = patch_names(context, source, names) if source else _anywhere(run, names)
     origin = source or engine.newest_with(run.project, names)
     with nullcontext() if dry_run else run.writing(), run.progress("porting") as progress:
         ported: list[Ported] = []
@@ -66,6 +67,24 @@ def port(
     else:
         _print_text(run, ported, dry_run)
     return 1 if any(each.report.needs_review for each in ported) else 0
+
+
+def _anywhere(run: Session, names: Sequence[str]) -> list[str]:
+    """The patches of any series that ``names`` mean."""
+    from patchq.errors import InputError
+    from patchq.model.series import meant_name, near_names
+
+    workspace = run.workspace
+    known = {name for tag in workspace.series_names() for name in workspace.series(tag).names}
+    meant = [meant_name(name, known) for name in names]
+    for name in meant:
+        if name not in known:
+            near = near_names(name, known)
+            raise InputError(
+                f"no series has {name}",
+                hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
+            )
+    return meant
 
 
 def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
@@ -87,18 +106,17 @@ def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
 
 
 def _print_json(source: str, ported: Sequence[Ported], dry_run: bool) -> None:
-    from json import dumps, loads
-
-    from patchq.report.jsonreport import render_json
+    from patchq.report.document import render_document
+    from patchq.report.jsonreport import report_fields
 
     document = {
         "schema": SCHEMA,
         "series": source,
         "dry_run": dry_run,
         "written": {each.report.onto: list(each.added) for each in ported if each.added},
-        "reports": [loads(render_json(each.report)) for each in ported],
+        "reports": [report_fields(each.report) for each in ported],
     }
-    typer.echo(dumps(document, indent=2))
+    typer.echo(render_document(document), nl=False)
 
 
 def register(app: typer.Typer) -> None:

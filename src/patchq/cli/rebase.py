@@ -12,6 +12,7 @@ from patchq.cli.session import Session, session
 if TYPE_CHECKING:
     from patchq.engine.conflict import Taken
     from patchq.engine.rebase import Rebased
+    from patchq.model.verdict import Report
 
 
 def rebase(
@@ -113,10 +114,9 @@ def _start(
         rebased = judge_series(
             run.project, source or run.project.series_before(onto), onto, progress
         )
-    pending = 1 if rebased.report.needs_review else 0
     if dry_run:
         output.report(rebased.report, Format.JSON if json else Format.TABLE)
-        return pending
+        return _code(rebased.report)
     with run.writing() as workspace:
         if not replace:
             refuse_existing(workspace, onto)
@@ -132,8 +132,13 @@ def _continue(run: Session, json: bool) -> int:
 
     with run.going_on(), run.progress("rebasing") as progress:
         taken, rebased = go_on(run.project, progress)
-    if taken is not None and not json:
-        _show_taken(taken)
+    if taken is not None:
+        if not json:
+            _show_taken(taken)
+        for path in taken.left_out:
+            run.notice(
+                f"left out of {taken.patch}, which has no such file, and not `git add`ed: {path}"
+            )
     return _show(run, rebased, json)
 
 
@@ -175,11 +180,13 @@ def _abort(run: Session) -> int:
     from patchq.engine.conflict import abort
 
     with run.going_on():
-        written = abort(run.workspace)
-    if written:
+        aborted = abort(run.workspace)
+    if aborted.written:
         run.notice("the new series had been written already; `patchq undo` takes it back")
     else:
-        run.notice("the rebase is forgotten; series/ and upstream.lock are as they were")
+        run.notice("the rebase is forgotten; every series and upstream.lock are as they were")
+    for name in aborted.resolutions:
+        run.notice(f"what you solved is kept in {name}; delete it to solve that conflict afresh")
     return 0
 
 
@@ -204,10 +211,24 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
     if stop:
         run.notice(f"nothing was written yet: {stop.report.name} needs you")
     else:
-        run.notice(f"wrote series/{rebased.onto.name} ({len(rebased.carried)} patches)")
+        count = len(rebased.carried)
+        words = "1 patch" if count == 1 else f"{count} patches"
+        run.notice(f"wrote series/{rebased.onto.name} ({words})")
+        for item in rebased.report.resurfaced:
+            run.notice(
+                f"{item.name} is needed again and not in the series: "
+                f"`patchq revive {item.name} --tag {rebased.onto.name}` brings it back"
+            )
         for remark in misfits_of(run.project, rebased.onto.name):
             run.notice(f"{remark.where}: {remark.text}")
-    return 1 if rebased.report.needs_review else 0
+    return _code(rebased.report)
+
+
+def _code(report: Report) -> int:
+    """1 where a person is needed, also for what left the series: held, or needed again."""
+    from patchq.report.sections import to_decide
+
+    return 1 if report.needs_review or to_decide(report) else 0
 
 
 def register(app: typer.Typer) -> None:

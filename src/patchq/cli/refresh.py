@@ -63,6 +63,8 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
         typer.echo(f"unchanged   {same} patch{'' if same == 1 else 'es'}")
     words = written_words(refreshed.edited.changes, dry_run=dry_run)
     typer.echo(f"{refreshed.edit.tag}: {words}")
+    for note in refreshed.edited.notes:
+        run.notice(note)
     if any(What.DROPPED in each.what for each in told):
         run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
 
@@ -76,7 +78,7 @@ def _names(outcome: Outcome) -> str:
 
 
 def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
-    from json import dumps
+    from patchq.report.document import render_document
 
     changes = refreshed.edited.changes
     document = {
@@ -90,7 +92,7 @@ def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
         "written": sorted(changes.written),
         "removed": sorted(changes.removed),
     }
-    typer.echo(dumps(document, indent=2))
+    typer.echo(render_document(document), nl=False)
 
 
 def register(app: typer.Typer) -> None:

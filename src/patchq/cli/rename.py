@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 
 def rename(
@@ -25,6 +25,7 @@ def rename(
     """
     from patchq.engine import series_edit
 
+    (name,) = patch_names(context, tag, [name])
     change(
         context,
         f"rename {name} {wanted}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ import typer
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
-from patchq.model.verdict import Report, TargetEffect, Verdict
+from patchq.model.verdict import Memory, Report, TargetEffect, Verdict
 
 if TYPE_CHECKING:
     from patchq.engine.rebase import Rebased
@@ -46,7 +47,9 @@ def report(
     fail_on: Annotated[
         str,
         typer.Option(
-            metavar="VERDICTS", help="Exit 1 where a patch has one of these, comma separated."
+            metavar="VERDICTS",
+            help="Exit 1 where a patch has one of these, comma separated: verdicts, held, "
+            "resurfaced.",
         ),
     ] = "",
 ) -> int:
@@ -64,7 +67,7 @@ def report(
     from patchq.cli import output
 
     run = session(context)
-    failing = _verdicts(fail_on)
+    failing = _outcomes(fail_on)
     link = output.commit_link(run.lock.upstream)
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
@@ -83,8 +86,15 @@ def report(
         told = _with_endings(run, judged, against)
         reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, commit_url=link)
-    found = any(report.with_verdict(*failing) or report.resurfaced for report in reports)
+    found = any(_has(report, failing) or report.resurfaced for report in reports)
     return 1 if found else 0
+
+
+def _has(report: Report, outcomes: Collection[Verdict | Memory]) -> bool:
+    verdicts = [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+    return bool(report.with_verdict(*verdicts)) or any(
+        item.memory in outcomes for item in report.remembered
+    )
 
 
 def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Rebased:
@@ -130,9 +140,11 @@ def _with_effects(run: Session, judged: Rebased) -> Report:
     return replace(judged.report, patches=told)
 
 
-def _verdicts(text: str) -> tuple[Verdict, ...]:
+def _outcomes(text: str) -> tuple[Verdict | Memory, ...]:
+    """What --fail-on names: verdicts, and what becomes of patches out of the series."""
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = {verdict.value: verdict for verdict in Verdict}
+    outcomes: tuple[Verdict | Memory, ...] = (*Verdict, Memory.HELD, Memory.RESURFACED)
+    known = {outcome.value: outcome for outcome in outcomes}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(

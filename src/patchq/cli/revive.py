@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, change
+from patchq.cli.series_edits import DryRun, Json, change, patch_names
 
 
 def revive(
@@ -29,6 +29,7 @@ def revive(
     """
     from patchq.engine import revive as engine
 
+    (name,) = patch_names(context, tag, [name], retired=True)
     change(
         context,
         f"revive {name}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,6 +51,26 @@ def change(
         typer.echo(f"{series}: {written_words(edited.changes, dry_run=dry_run)}")
 
 
+def patch_names(
+    context: typer.Context, tag: str | None, names: Sequence[str], *, retired: bool = False
+) -> list[str]:
+    """The patches of a series that ``names`` mean, also without their ending.
+
+    With ``retired`` also those that have left it. A name that is none of them stays, for the
+    engine to refuse.
+    """
+    from patchq.model.series import meant_name
+
+    run = session(context)
+    series = tag or run.newest_series
+    known = run.workspace.series(series).names
+    meant = [meant_name(name, known) for name in names]
+    if not retired:
+        return meant
+    left = {record.name for record in run.workspace.retired(series)}
+    return [name if name in known else meant_name(name, left) for name in meant]
+
+
 def written_words(changes: Changes, *, dry_run: bool) -> str:
     """Which files were written and removed."""
     if not changes:
@@ -78,7 +98,7 @@ def asked_reason(reason: str | None, question: str) -> str:
 
 
 def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
-    from json import dumps
+    from patchq.report.document import render_document
 
     changes = edited.changes
     document = {
@@ -90,4 +110,4 @@ def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
         "order": list(edited.new.series.names),
         "notes": list(edited.notes),
     }
-    typer.echo(dumps(document, indent=2))
+    typer.echo(render_document(document), nl=False)

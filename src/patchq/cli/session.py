@@ -119,6 +119,22 @@ class Session:
         with exclusive(self.workspace):
             yield self.workspace
 
+    def under_way(self) -> str | None:
+        """How to go on with the rebase or edit that is open, None where there is none."""
+        from patchq.engine.edit_state import refuse_while_open
+        from patchq.engine.operation import refuse_meanwhile
+
+        try:
+            workspace = find_workspace(self.start)
+        except PatchqError:
+            return None
+        try:
+            refuse_meanwhile(workspace)
+            refuse_while_open(workspace)
+        except PatchqError as error:
+            return f"{error}; {error.hint}"
+        return None
+
     def notice(self, text: str) -> None:
         """Say something on stderr that is neither result nor error."""
         typer.echo(f"patchq: {text}", err=True)

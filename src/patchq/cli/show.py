@@ -35,15 +35,14 @@ def show(
     """
     run = session(context)
     directory = run.workspace.load(tag or run.newest_series)
-    names = directory.series.names
-    entry = directory.series.entry(f"{name}.patch" if f"{name}.patch" in names else name)
+    entry = directory.series.entry(name)
     patch = directory.patches[entry.name]
     if raw:
         typer.echo(patch.raw, nl=False)
     elif json:
-        from json import dumps
+        from patchq.report.document import render_document
 
-        typer.echo(dumps(_document(directory.tag, entry, patch), indent=2))
+        typer.echo(render_document(_document(directory.tag, entry, patch)), nl=False)
     else:
         _print(directory.tag, entry, patch)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change
+from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 if TYPE_CHECKING:
     from patchq.engine.series_edit import Part
@@ -45,6 +45,7 @@ def split(
     """
     from patchq.engine import series_edit
 
+    (name,) = patch_names(context, tag, [name])
     parts = [_part(text) for text in take]
     change(
         context,

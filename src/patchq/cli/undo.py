@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli.session import session
+
+if TYPE_CHECKING:
+    from patchq.engine.transaction import Change
 
 
 def undo(
@@ -17,7 +20,8 @@ def undo(
 ) -> None:
     """Take back the last command that changed series/ or upstream.lock, one step a call.
 
-    What it wrote must be as it left it. Older states are git's to restore.
+    What it wrote must be as it left it. Conflicts that were solved on the way stay remembered, in
+    .patchq. Older states are git's to restore.
 
     \b
     Examples:
@@ -34,11 +38,24 @@ def undo(
             raise InputError("there is nothing to undo", hint="`git log` knows the rest.")
         typer.echo(f"would take back `{journal.label}` ({journal.time}):")
         for change in journal.changes:
-            typer.echo(f"  {change.path}: {'restored' if change.existed else 'removed'}")
+            typer.echo(f"  {change.path}: {_outcome(change)}")
         return
     with run.writing() as workspace:
-        label = transaction.undo(workspace)
-    typer.echo(f"took back `{label}`")
+        journal = transaction.undo(workspace)
+    typer.echo(f"took back `{journal.label}`")
+    for change in journal.changes:
+        if change.kind is transaction.Kind.KEPT:
+            kept = transaction.aside(workspace.root, workspace.root / change.path)
+            place = kept.relative_to(workspace.root)
+            run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
+
+
+def _outcome(change: Change) -> str:
+    from patchq.engine.transaction import Kind
+
+    if change.kind is Kind.KEPT:
+        return "kept aside"
+    return "restored" if change.existed else "removed"
 
 
 def register(app: typer.Typer) -> None:

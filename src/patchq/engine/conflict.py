@@ -7,7 +7,7 @@ next step finds the state before it or after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -31,15 +31,16 @@ from patchq.engine.project import Project
 from patchq.engine.rebase import Progress, Rebased, Stop, judge_series, new_directory, quiet
 from patchq.engine.resolutions import remember
 from patchq.engine.resolve import changed_paths, compare, patch_to
+from patchq.engine.resurfaced import keep_resurfaced
 from patchq.engine.stack import Stack
-from patchq.engine.transaction import Transaction
+from patchq.engine.transaction import Transaction, keep_aside, kept_aside
 from patchq.errors import FindingsError, InputError, PatchqError, Where
-from patchq.git.objects import GITLINK_MODE, Entry, Objects
+from patchq.git.objects import GITLINK_MODE, Entry, Objects, decode_path
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Layout, Worktree
 from patchq.model.verdict import Verdict
-from patchq.model.workspace import Workspace
+from patchq.model.workspace import RETIRED, Workspace
 
 WORKTREE = "worktree"
 
@@ -50,7 +51,7 @@ _ABORT = "`patchq rebase --abort` forgets the rebase; then start it again."
 
 @dataclass(frozen=True)
 class Unsolved:
-    """What stands between a stop and going on, by path."""
+    """What stands between a stop and going on, by path; ``unmerged`` is what was not added."""
 
     unmerged: tuple[str, ...]
     marked: tuple[str, ...]
@@ -58,10 +59,22 @@ class Unsolved:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a person made of a patch: old against new, and where that is remembered."""
+    """What a person made of a patch: old against new, and where that is remembered.
+
+    ``left_out`` are files of the worktree that nobody put into the patch.
+    """
 
     patch: str
     comparison: bytes
+    resolutions: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Aborted:
+    """Whether the new series was written already, and the files that keep what was solved."""
+
+    written: bool
     resolutions: tuple[str, ...]
 
 
@@ -88,11 +101,15 @@ def write(project: Project, rebased: Rebased, label: str, decisions: tuple[Decis
     """Write the new series, and what was solved on the way, in one transaction."""
     workspace = project.workspace
     transaction = Transaction(workspace, label)
-    transaction.write_directory(workspace.series_path(rebased.onto.name), new_directory(rebased))
-    resolutions = {name: raw for each in decisions for name, raw in each.resolutions.items()}
-    for name, raw in resolutions.items():
-        transaction.write_file(workspace.series_dir / name, raw)
+    files = new_directory(rebased)
+    transaction.write_directory(workspace.series_path(rebased.onto.name), files)
+    for name, raw in _resolutions(decisions).items():
+        transaction.keep_file(workspace.series_dir / name, raw)
+    for file, raw in kept_aside(workspace, rebased.remembered).items():
+        transaction.keep_file(file, raw)
     transaction.commit()
+    if RETIRED in files:
+        keep_resurfaced(workspace, rebased.onto, files[RETIRED], rebased.report.resurfaced)
 
 
 def go_on(project: Project, progress: Progress = quiet) -> tuple[Taken | None, Rebased]:
@@ -112,8 +129,8 @@ def go_on(project: Project, progress: Progress = quiet) -> tuple[Taken | None, R
     wanted = _wanted(project, operation, stop)
     assert stop is not None
     assert stop.collision is not None
-    tree = _take(project, operation, stop.collision, wanted)
-    decision, taken = _resolved(project, operation, stop.collision, tree)
+    made = _take(project, operation, stop.collision, wanted)
+    decision, taken = _resolved(project, operation, stop.collision, made)
     return taken, _advance(project, _decided(operation, decision), progress)
 
 
@@ -135,11 +152,11 @@ def accept_drift(project: Project, reason: str, progress: Progress = quiet) -> R
     return _advance(project, _decided(operation, decision), progress)
 
 
-def abort(workspace: Workspace) -> bool:
+def abort(workspace: Workspace) -> Aborted:
     """Forget the rebase, whatever state it is in; raises :class:`InputError` where there is none.
 
-    What it writes comes last and all at once, so there is nothing to restore. Returns whether it
-    was written already, by a command that was cut off just after.
+    What it writes comes last and all at once, so there is nothing to restore; a command that was
+    cut off just after may have written it already. What a person solved stays remembered.
     """
     if not is_under_way(workspace):
         raise InputError("no rebase is under way", hint=_START)
@@ -152,9 +169,14 @@ def abort(workspace: Workspace) -> bool:
         and operation.stopped is None
         and hash_target(workspace, operation.onto) != operation.target
     )
+    root = workspace.root
+    kept = [
+        keep_aside(root, workspace.series_dir / name, raw)
+        for name, raw in _resolutions(operation.decisions if operation else ()).items()
+    ]
     forget(workspace)
     worktree_of(workspace, Store(workspace.store_path)).remove()
-    return written
+    return Aborted(written, tuple(str(file.relative_to(root)) for file in kept))
 
 
 def resume(project: Project) -> Operation:
@@ -202,7 +224,13 @@ def where_it_stands(project: Project, operation: Operation) -> tuple[Rebased, Un
     if not operation.layout or not worktree.holds(operation.layout):
         return rebased, None
     worktree.relink()
-    return rebased, _unsolved(project.store.objects, worktree, collision, worktree.snapshot())
+    made = _made(project.store, worktree, collision)
+    return rebased, _unsolved(project.store.objects, worktree, collision, made)
+
+
+def _resolutions(decisions: Iterable[Decision]) -> dict[str, bytes]:
+    """What was solved, by the names of the files below ``series/`` that keep it."""
+    return {name: raw for each in decisions for name, raw in each.resolutions.items()}
 
 
 def worktree_of(workspace: Workspace, store: Store) -> Worktree:
@@ -314,8 +342,8 @@ def _layout(project: Project, operation: Operation, collision: Collision) -> Lay
     return layout(project.store, collision, old, new)
 
 
-def _take(project: Project, operation: Operation, collision: Collision, wanted: Layout) -> str:
-    """The tree that the user made, once nothing in it is unsolved."""
+def _take(project: Project, operation: Operation, collision: Collision, wanted: Layout) -> _Made:
+    """What the user made, once nothing in it is unsolved."""
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)
     if not worktree.holds(wanted.identity):
@@ -325,8 +353,8 @@ def _take(project: Project, operation: Operation, collision: Collision, wanted: 
             hint="Solve the conflict in .patchq/worktree, then continue.",
         )
     worktree.relink()
-    tree = worktree.snapshot()
-    unsolved = _unsolved(project.store.objects, worktree, collision, tree)
+    made = _made(project.store, worktree, collision)
+    unsolved = _unsolved(project.store.objects, worktree, collision, made)
     if unsolved.marked:
         raise FindingsError(
             f"conflict markers are left in:{_lines(unsolved.marked)}",
@@ -335,20 +363,61 @@ def _take(project: Project, operation: Operation, collision: Collision, wanted: 
     if unsolved.unmerged:
         raise FindingsError(
             f"not marked as solved:{_lines(unsolved.unmerged)}",
-            hint="In .patchq/worktree, `git add FILE` (or `git rm FILE`) says that it is.",
+            hint="In .patchq/worktree, `git add FILE` (or `git rm FILE`) says that it is; "
+            "`git restore FILE` puts one back that the patch has nothing to do with.",
         )
-    if tree == collision.case.ours:
+    if made.tree == collision.case.ours:
         raise FindingsError(
             f"nothing of {name} is left: the worktree is what {operation.onto} has",
             hint="`patchq rebase --skip --reason WHY` leaves the patch out of the series.",
         )
-    return tree
+    return made
 
 
-def _unsolved(objects: Objects, worktree: Worktree, collision: Collision, tree: str) -> Unsolved:
-    changed = sorted(changed_paths(objects, collision.case.ours, tree))
-    marked = tuple(path for path in changed if _has_markers(objects, collision, tree, path))
-    return Unsolved(worktree.unmerged(), marked)
+@dataclass(frozen=True)
+class _Made:
+    """What a person made: ``tree``, without the files ``left_out``, which git does not know.
+
+    ``not_added`` are known files that were changed there, and are neither added nor the patch's.
+    """
+
+    tree: str
+    left_out: tuple[str, ...]
+    not_added: tuple[str, ...]
+
+
+def _made(store: Store, worktree: Worktree, collision: Collision) -> _Made:
+    """The patch's files as they stand there, and of others what was added."""
+    objects = store.objects
+    tree = worktree.snapshot()
+    index = _index(store, worktree)
+    own = collision.merged.keys() | collision.conflicts.keys()
+    others = objects.files(tree, sorted(changed_paths(objects, collision.case.ours, tree) - own))
+    left_out = tuple(path for path, entry in others.items() if entry and path not in index)
+    return _Made(
+        tree=objects.overlay(tree, dict.fromkeys(left_out)),
+        left_out=left_out,
+        not_added=tuple(p for p, entry in others.items() if p in index and index[p] != entry),
+    )
+
+
+def _index(store: Store, worktree: Worktree) -> dict[str, Entry]:
+    """The entries of the worktree's index that are merged."""
+    place = {"GIT_DIR": str(worktree.path.absolute() / ".git")}
+    listed = store.keeper.run("ls-files", "--stage", "-z", environment=place).stdout
+    entries: dict[str, Entry] = {}
+    for line in listed.split(b"\0")[:-1]:
+        facts, _, path = line.partition(b"\t")
+        mode, oid, stage = facts.decode("ascii").split()
+        if stage == "0":
+            entries[decode_path(path)] = Entry(mode, oid)
+    return entries
+
+
+def _unsolved(objects: Objects, worktree: Worktree, collision: Collision, made: _Made) -> Unsolved:
+    changed = sorted(changed_paths(objects, collision.case.ours, made.tree))
+    marked = tuple(path for path in changed if _has_markers(objects, collision, made.tree, path))
+    return Unsolved((*worktree.unmerged(), *made.not_added), marked)
 
 
 def _has_markers(objects: Objects, collision: Collision, tree: str, path: str) -> bool:
@@ -373,9 +442,9 @@ def _lines_of(objects: Objects, entry: Entry | None) -> list[bytes]:
 
 
 def _resolved(
-    project: Project, operation: Operation, collision: Collision, tree: str
+    project: Project, operation: Operation, collision: Collision, made: _Made
 ) -> tuple[Decision, Taken]:
-    store = project.store
+    store, tree = project.store, made.tree
     stack = Stack(store)
     name = collision.case.patch.name
     patch = patch_to(store, stack, collision, tree)
@@ -384,7 +453,7 @@ def _resolved(
     changed = changed_paths(store.objects, collision.case.ours, tree)
     kept = remember(collision, tree, changed, store.objects, onto=operation.onto)
     decision = Decision(name, Choice.RESOLVED, content=content, resolutions=kept)
-    return decision, Taken(name, compare(store, collision, tree), _names(kept))
+    return decision, Taken(name, compare(store, collision, tree), _names(kept), made.left_out)
 
 
 def _names(kept: Mapping[str, bytes]) -> tuple[str, ...]:

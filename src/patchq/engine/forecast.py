@@ -20,17 +20,26 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
 
     ``revision`` is a commit id, a branch of the lender, or upstream's main branch by its name.
     Raises :class:`InputError` where nothing is known by that name, or where the commit is not
-    past the series' own base.
+    past the lock's last base: one of its bases contains it.
     """
     commit = main_tip(project, revision)
     assert commit is not None  # main_tip raises for a revision that names nothing
-    base = project.lock.base(source)
-    if base.archive is None and History(project.store.git).contains(commit, base.commit):
-        raise InputError(
-            f"{revision} ({commit[:12]}) is not past {source}: {source} contains it",
-            hint="Name a later commit of upstream, its main branch for example.",
-        )
+    project.lock.base(source)
+    _refuse_past(project, revision, commit)
     tree, date = project.store.describe(commit)
     name = commit[:12] if _ID.fullmatch(revision) else revision
     ahead = replace(project.lock, bases=(*project.lock.bases, Base(name, commit, tree, date)))
     return judge_series(replace(project, lock=ahead), source, name, progress)
+
+
+def _refuse_past(project: Project, revision: str, commit: str) -> None:
+    history, store = History(project.store.git), project.store
+    for base in reversed(project.lock.bases):
+        here = base.archive is None and store.objects.has(base.commit)
+        if here and history.contains(commit, base.commit):
+            raise InputError(
+                f"{revision} ({commit[:12]}) is not past {project.lock.bases[-1].name}, the last "
+                f"base of upstream.lock: {base.name} contains it",
+                hint="Name a later commit of upstream, its main branch for example; "
+                "--onto judges on a base of the lock.",
+            )

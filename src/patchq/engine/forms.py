@@ -34,8 +34,18 @@ class Form(Enum):
 
     @classmethod
     def of(cls, target: Path | None) -> Form:
-        """What the name of ``target`` asks for by its ending: a tarball, else a directory."""
+        """What the name of ``target`` asks for by its ending: a tarball, else a directory.
+
+        Raises :class:`InputError` for the ending of an archive that is none of these forms.
+        """
         name = target.name if target else ""
+        other = next((end for end in _OTHER_ARCHIVES if name.lower().endswith(end)), None)
+        if other is not None:
+            raise InputError(
+                f"{name}: {other} is no form of an export",
+                hint=f"Take one of {', '.join(PACKED_ENDINGS)}; --format dir makes a directory "
+                "of this name.",
+            )
         return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), _ELSE)
 
     @property
@@ -64,6 +74,18 @@ _ENDINGS = {
     ".tzst": Form.TAR_ZST,
 }
 PACKED_ENDINGS = tuple(_ENDINGS)
+_OTHER_ARCHIVES = (
+    ".zip",
+    ".tar",
+    ".tar.bz2",
+    ".tbz2",
+    ".tbz",
+    ".tar.lz",
+    ".tar.lzma",
+    ".tar.z",
+    ".7z",
+    ".whl",
+)
 
 
 @dataclass(frozen=True)
@@ -137,11 +159,15 @@ def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
     lines = []
     for step in placed.steps:
         content, strip = _for_gnu_patch(store, step)
-        _write(directory / step.patch.name, content, snapshot.seconds)
+        file = directory / step.patch.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, content, snapshot.seconds)
         lines.append(f"{step.patch.name}{'' if strip == 1 else f' -p{strip}'}\n")
-    _write(directory / "series", "".join(lines).encode(), snapshot.seconds)
-    directory.chmod(0o755)
-    os.utime(directory, (snapshot.seconds, snapshot.seconds))
+    order = "".join(lines).encode("utf-8", "surrogateescape")
+    _write(directory / "series", order, snapshot.seconds)
+    for made in (directory, *filter(Path.is_dir, directory.rglob("*"))):
+        made.chmod(0o755)
+        os.utime(made, (snapshot.seconds, snapshot.seconds))
     os.utime(root, (snapshot.seconds, snapshot.seconds))
     return root
 

@@ -48,7 +48,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 10
+RULES = 11
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -148,7 +148,9 @@ class Judge:
         verdict, evidence = self._by_rules(patch) or (Verdict.CONFLICT, ())
         requires = Evidence(
             EvidenceKind.REQUIRES,
-            f"stands on {_some(missing)}, which is not in the series: it cannot be merged",
+            "requires itself: nothing can stand before it"
+            if patch.name in missing
+            else f"stands on {_some(missing)}, which is not in the series: it cannot be merged",
         )
         state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
         report = PatchReport(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from patchq.engine.project import Project
 from patchq.engine.rebase import Progress, judge_series, quiet
-from patchq.errors import InputError
+from patchq.errors import InputError, UpstreamError
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
+from patchq.model.series import meant_name, near_names
 from patchq.model.verdict import Column, Matrix, Story
 
 
@@ -20,6 +20,7 @@ def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
+    _require(project, bases)
     columns = []
     for number, base in enumerate(bases, start=1):
         columns.append(_column(project, base, names))
@@ -38,7 +39,10 @@ def story(
     bases = _from_first(project.lock.bases, names)
     if onto is not None:
         bases = [project.lock.base(onto)]
+    else:
+        _require(project, bases)
     patch = _newest(project, name, names)
+    name = patch.name
     columns = []
     for number, base in enumerate(bases, start=1):
         columns.append(_column(project, base, names))
@@ -53,16 +57,17 @@ def story(
 
 def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
     """The patch as the newest series has it, or remembers it."""
-    known: set[str] = set()
-    for tag in reversed(names):
-        directory = project.workspace.load(tag)
-        if name in directory.patches:
-            return directory.patches[name]
+    directories = [project.workspace.load(tag) for tag in reversed(names)]
+    known = {patch for directory in directories for patch in directory.patches}
+    known |= {record.name for directory in directories for record in directory.retired}
+    meant = meant_name(name, known)
+    for directory in directories:
+        if meant in directory.patches:
+            return directory.patches[meant]
         for record in directory.retired:
-            if record.name == name:
-                return read_patch(name, record.content, strip=record.strip)
-        known |= {*directory.patches, *(record.name for record in directory.retired)}
-    near = difflib.get_close_matches(name, sorted(known))
+            if record.name == meant:
+                return read_patch(meant, record.content, strip=record.strip)
+    near = near_names(name, known)
     raise InputError(
         f"no series has a patch {name}",
         hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
@@ -72,6 +77,18 @@ def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
 def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:
     first = next((n for n, base in enumerate(bases) if base.name in names), len(bases))
     return list(bases[first:])
+
+
+def _require(project: Project, bases: Sequence[Base]) -> None:
+    """Raise :class:`UpstreamError` that names every one of ``bases`` that is not here."""
+    has = project.store.objects.has
+    missing = [base.name for base in bases if not has(base.commit)]
+    if missing:
+        raise UpstreamError(
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the upstream "
+            "store",
+            hint=f"Run `patchq fetch {' '.join(missing)}`, or lend a clone with --upstream.",
+        )
 
 
 def _column(project: Project, base: Base, names: Sequence[str]) -> Column:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.collision import Collision, collide
+from patchq.engine.drift import with_drift_accepted
 from patchq.engine.hop import Hop
 from patchq.engine.judge import RULES, Case, Judge, Judgement
 from patchq.engine.memory import recall
@@ -61,6 +62,8 @@ class Rebased:
     judgements: Mapping[str, Judgement]
     find_stop: Callable[[], Stop | None]
     """Looks for the first patch that needs a person; see :attr:`stop`."""
+    remembered: tuple[str, ...] = ()
+    """The files, below the workspace, that say how conflicts were solved again."""
 
     @cached_property
     def stop(self) -> Stop | None:
@@ -98,7 +101,7 @@ def judge_series(
     rebased = rebase_series(
         hop, directory, ages(project.workspace, source), cache, progress, solver
     )
-    recalled = recall(project, directory.retired, onto)
+    recalled = recall(project, _out_of(directory), onto)
     report = replace(rebased.report, remembered=tuple(item.remembered for item in recalled))
     return replace(rebased, report=report)
 
@@ -134,7 +137,9 @@ def rebase_series(
         guards=tuple(sorted(hop.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
-    return Rebased(source, hop.new, report, judgements, lambda: run.stop(judgements))
+    return Rebased(
+        source, hop.new, report, judgements, lambda: run.stop(judgements), tuple(run.remembered)
+    )
 
 
 class Solver:
@@ -170,6 +175,7 @@ class _Run:
         paths = {path for patch in source.patches.values() for path in patch.paths}
         self._judge = Judge(hop, self._stack, sorted(paths))
         self._keys: dict[str, str] = {}
+        self.remembered: dict[str, None] = {}
 
     def judge(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
         patch = self._source.patches[entry.name]
@@ -191,7 +197,8 @@ class _Run:
             kept = {patch.name: self._judge.judge(self._case(entry, judgements))}
             self._cache.put(key, kept)
         judged = self._blocked(kept[patch.name], patch, lower, judgements)
-        return self._remembered(self._decided(judged, patch), entry, judgements)
+        solved = self._remembered(self._decided(judged, patch), entry, judgements)
+        return self._with_accepted(solved, patch)
 
     def stop(self, judgements: Mapping[str, Judgement]) -> Stop | None:
         """The first patch that needs a person, with all that there is to solve."""
@@ -231,6 +238,7 @@ class _Run:
         if tree == collision.case.ours:
             return judgement
         patch = self._judge.with_predicates(patch_to(self._hop.store, self._stack, collision, tree))
+        self.remembered.update(dict.fromkeys(solved.names))
         return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
 
     def _collision(
@@ -241,11 +249,20 @@ class _Run:
         to_solve = report.action is Action.REVIEW and report.verdict is not Verdict.DRIFTED
         if not to_solve or entry.name not in self._keys:
             return None
-        return collide(self._hop, self._case(entry, judgements), report)
+        case = self._case(entry, judgements)
+        return None if self._judge.blocked(case) else collide(self._hop, case, report)
 
     def _case(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Case:
         link = self._link(entry, judgements)
         return Case(link.patch, link.applied, link.ours, self._accepted(entry.name))
+
+    def _with_accepted(self, judgement: Judgement, patch: Patch) -> Judgement:
+        """The judgement with the drift that a person accepted recorded in the carried patch."""
+        drift = self._solver.decision(patch.name, Choice.DRIFT_ACCEPTED)
+        if drift is None or judgement.patch is None:
+            return judgement
+        carried = with_drift_accepted(self._hop, patch, judgement.patch, drift.reason)
+        return replace(judgement, patch=carried)
 
     def _accepted(self, name: str) -> bool:
         return self._solver.decision(name, Choice.DRIFT_ACCEPTED) is not None
@@ -369,7 +386,7 @@ def new_directory(rebased: Rebased) -> dict[str, bytes]:
             source,
             series=source.series.without(left),
             patches=carried,
-            retired=_memory(source.retired, records),
+            retired=_memory(_out_of(source), records),
         )
     )
 
@@ -396,6 +413,11 @@ def _moved_recipe(hop: Hop, recipe: bytes | None) -> bytes | None:
         return recipe
     directory = new.removesuffix(f"/{_PROJECT_FILE}").encode()
     return recipe[: found.start(1)] + directory + recipe[found.end(1) :]
+
+
+def _out_of(directory: SeriesDirectory) -> tuple[Retired, ...]:
+    """The records of patches that are not in the series (again)."""
+    return tuple(r for r in directory.retired if r.name not in directory.series.names)
 
 
 def _memory(earlier: tuple[Retired, ...], records: list[Retired]) -> tuple[Retired, ...]:

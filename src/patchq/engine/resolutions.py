@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from patchq.engine.collision import Collision
+from patchq.engine.transaction import aside
 from patchq.errors import InputError, Where
 from patchq.git.objects import (
     SYMLINK_MODE,
@@ -71,14 +73,16 @@ class Resolutions:
     """The resolutions of a workspace."""
 
     def __init__(self, workspace: Workspace, objects: Objects):
-        self._directory = workspace.series_dir / DIRECTORY
+        shared = workspace.series_dir / DIRECTORY
+        # what came of a rebase that was aborted or undone is this workspace's alone
+        self._directories = (shared, aside(workspace.root, shared))
         self._root = workspace.root
         self._objects = objects
 
     @property
     def exist(self) -> bool:
         """Whether the workspace has any."""
-        return self._directory.is_dir()
+        return any(directory.is_dir() for directory in self._directories)
 
     def solve(self, collision: Collision) -> Solved | None:
         """The outcome of ``collision`` where every conflict in it was solved before.
@@ -102,7 +106,8 @@ class Resolutions:
                 if triple in resolution.conflicts:
                     files[path] = self._entry(resolution.conflicts[triple])
             files.update((path, self._entry(file)) for path, (_, file) in resolution.others.items())
-        return Solved(files, tuple(f"series/{_name(one.key)}" for one in found))
+        places = (self._file(one.key) for one in found)
+        return Solved(files, tuple(str(file.relative_to(self._root)) for file in places if file))
 
     def _stand(self, resolution: Resolution, collision: Collision) -> bool:
         """Whether the other files are what they were when the conflict was solved."""
@@ -120,9 +125,14 @@ class Resolutions:
             return None
         return Entry(file.mode, self._objects.write("blob", file.content))
 
+    def _file(self, key: str) -> Path | None:
+        name = _name(key).removeprefix(f"{DIRECTORY}/")
+        files = (directory / name for directory in self._directories)
+        return next((file for file in files if file.is_file()), None)
+
     def _read(self, key: str) -> Resolution | None:
-        file = self._directory / _name(key).removeprefix(f"{DIRECTORY}/")
-        if not file.is_file():
+        file = self._file(key)
+        if file is None:
             return None
         where = Where(str(file.relative_to(self._root)))
         resolution = _read(file.read_bytes(), where)
@@ -141,13 +151,15 @@ def remember(
     """The files, by their names below ``series/``, that keep ``tree`` as the outcome.
 
     ``changed`` are the paths in which ``tree`` differs from what the patch goes onto. A collision
-    without conflicts keeps nothing.
+    without conflicts keeps nothing; nor does one conflict that was solved in two ways, as it may
+    be in two files that are alike: which of them is meant the next time, no one can tell.
     """
-    if not collision.conflicts:
+    outcomes: dict[_Blobs, list[File]] = {}
+    for path, sides in collision.conflicts.items():
+        outcomes.setdefault(_blobs(sides), []).append(_file(objects, tree, path))
+    solved = {blobs: files[0] for blobs, files in outcomes.items() if _agree(files)}
+    if not solved:
         return {}
-    solved = {
-        _blobs(sides): _file(objects, tree, path) for path, sides in collision.conflicts.items()
-    }
     others: dict[str, tuple[str, File]] = {}
     for path in sorted({*changed, *collision.merged} - collision.conflicts.keys()):
         merged = collision.merged
@@ -155,11 +167,15 @@ def remember(
         if objects.file(tree, path) != before:
             others[path] = (_blob(before), _file(objects, tree, path))
     if others:
-        parts = [Resolution(solved, others)]
+        parts = [Resolution(solved, others)] if len(solved) == len(outcomes) else []
     else:
         parts = [Resolution({blobs: file}, {}) for blobs, file in solved.items()]
     patch = collision.case.patch.name
     return {_name(part.key): _render(part, patch, onto) for part in parts}
+
+
+def _agree(files: Sequence[File]) -> bool:
+    return len({(file.mode, file.content) for file in files}) == 1
 
 
 def _file(objects: Objects, tree: str, path: str) -> File:

@@ -45,6 +45,8 @@ def since(hop: Hop, answer: Answer) -> CommitInfo | None:
     predicate = answer.predicate
     if predicate.path is None or answer.path is None:
         return None
+    if _holds(hop, predicate, predicate.path, hop.old.tree) is answer.holds:
+        return None
     found = None
     for commit in reversed(hop.commits((predicate.path,))):
         names = (predicate.path, answer.path)

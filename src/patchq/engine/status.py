@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from patchq.engine import edit_state
 from patchq.engine.conflict import WORKTREE, resume, where_it_stands
 from patchq.engine.operation import Operation, is_under_way, load
 from patchq.engine.project import Project
+from patchq.engine.resurfaced import kept_resurfaced
 from patchq.engine.transaction import newest
 from patchq.engine.upstream import open_upstream
 from patchq.errors import PatchqError
@@ -15,13 +18,15 @@ from patchq.model.retired import Standing
 from patchq.model.status import EditStatus, LastChange, RebaseStatus, SeriesStatus, Status
 from patchq.model.workspace import Workspace
 
+_Found = TypeVar("_Found")
+
 _NOT_WHOLE = "the worktree is not there, or not whole: `patchq rebase --continue` sets it up anew"
 
 
 def find_status(workspace: Workspace, location: str | None) -> Status:
     """The status; ``location`` is the upstream to use in place of the recorded one."""
     lock = workspace.lock()
-    operation, problem = _operation(workspace)
+    operation, problem = _try(lambda: load(workspace))
     recorded = operation.lender if operation else None
     project, limits = _open(workspace, location or recorded or lock.upstream)
     lender = project.store.lender if project else None
@@ -35,44 +40,55 @@ def find_status(workspace: Workspace, location: str | None) -> Status:
         rebase=_rebase(workspace, project, operation, problem),
         edit=_edit(workspace),
         last=_last(workspace),
+        unlocked=workspace.unlocked(),
     )
 
 
 def _open(workspace: Workspace, location: str) -> tuple[Project | None, tuple[str, ...]]:
     try:
+        settings = workspace.settings()
         opened = open_upstream(workspace, location)
     except PatchqError as error:
         return None, (str(error),)
-    project = Project(workspace, workspace.lock(), workspace.settings(), opened.store)
-    return project, opened.limits
+    return Project(workspace, workspace.lock(), settings, opened.store), opened.limits
 
 
-def _operation(workspace: Workspace) -> tuple[Operation | None, str | None]:
+def _try(find: Callable[[], _Found]) -> tuple[_Found | None, str | None]:
+    """What ``find`` returns, or what keeps it from that."""
     try:
-        return load(workspace), None
+        return find(), None
     except PatchqError as error:
         return None, str(error)
 
 
 def _edit(workspace: Workspace) -> EditStatus | None:
     worktree = str(workspace.state_dir / edit_state.WORKTREE)
-    try:
-        edit = edit_state.load(workspace)
-    except PatchqError as error:
-        return EditStatus("?", None, "?", worktree, problem=str(error))
+    edit, problem = _try(lambda: edit_state.load(workspace))
+    if problem:
+        return EditStatus("?", None, "?", worktree, problem=problem)
     if edit is None:
         return None
     return EditStatus(edit.tag, edit.opened, edit.since, worktree)
 
 
 def _series(workspace: Workspace, tag: str) -> SeriesStatus:
-    directory = workspace.load(tag)
-    held = tuple(
-        (record.name, record.verdict)
-        for record in directory.retired
-        if record.standing is Standing.HELD
+    series, _ = _try(lambda: workspace.series(tag))
+    retired, _ = _try(lambda: workspace.retired(tag))
+    resurfaced, _ = _try(lambda: kept_resurfaced(workspace, workspace.lock().base(tag)))
+    _, problem = _try(lambda: workspace.load(tag))
+    return SeriesStatus(
+        tag=tag,
+        patches=len(series.entries) if series else None,
+        held=tuple(
+            (record.name, record.verdict)
+            for record in retired or ()
+            if record.standing is Standing.HELD
+        ),
+        resurfaced=tuple(
+            name for name in resurfaced or () if series is None or name not in series.names
+        ),
+        problem=problem,
     )
-    return SeriesStatus(tag, len(directory.series.entries), held)
 
 
 def _rebase(
@@ -110,7 +126,9 @@ def _rebase(
 
 
 def _last(workspace: Workspace) -> LastChange | None:
-    journal = newest(workspace)
+    journal, problem = _try(lambda: newest(workspace))
+    if problem:
+        return LastChange("?", "?", (), problem=problem)
     if journal is None:
         return None
     return LastChange(journal.label, journal.time, tuple(each.path for each in journal.changes))

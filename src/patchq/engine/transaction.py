@@ -20,15 +20,16 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from patchq.engine.locking import exclusive
-from patchq.errors import InputError, PatchqError
+from patchq.errors import InputError, PatchqError, Where
 from patchq.model.workspace import Workspace
 
 KEPT = 20
@@ -38,13 +39,12 @@ _FORWARD = "forward.json"
 _BACK = "back.json"
 _DONE = "done.json"
 
-_Content = bytes | Mapping[str, bytes] | None
-
 
 class Kind(Enum):
-    """What a change makes of its path."""
+    """What a change makes of its path; of a ``KEPT`` file, ``undo`` keeps a copy aside."""
 
     FILE = "file"
+    KEPT = "kept"
     DIRECTORY = "directory"
     ABSENT = "absent"
 
@@ -73,12 +73,41 @@ class Journal:
 
     @classmethod
     def decode(cls, raw: bytes) -> Journal:
-        """The journal that :meth:`encode` wrote."""
-        fields = json.loads(raw)
-        changes = tuple(
-            Change(**{**change, "kind": Kind(change["kind"])}) for change in fields["changes"]
-        )
-        return cls(fields["label"], fields["time"], changes)
+        """The journal that :meth:`encode` wrote; raises ValueError for any other text."""
+        try:
+            fields = json.loads(raw)
+            changes = tuple(map(_read_change, fields["changes"]))
+            return cls(_text(fields["label"]), _text(fields["time"]), changes)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not as it was written: {error!r}") from error
+
+
+def _read_change(fields: Mapping[str, Any]) -> Change:
+    path, digest = _text(fields["path"]), fields["digest"]
+    if not _is_inside(PurePosixPath(path)):
+        raise ValueError(f"{path!r} is not inside the workspace")
+    return Change(
+        path=path,
+        kind=Kind(fields["kind"]),
+        existed=bool(fields["existed"]),
+        digest=None if digest is None else _text(digest),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A file that stays when the rest is taken back."""
+
+    content: bytes
+
+
+_Content = bytes | _Kept | Mapping[str, bytes] | None
 
 
 class Transaction:
@@ -95,6 +124,13 @@ class Transaction:
     def write_file(self, path: Path, content: bytes) -> None:
         """Make ``path`` a file of this content."""
         self._change(path, content)
+
+    def keep_file(self, path: Path, content: bytes) -> None:
+        """Make ``path`` a file of this content, which goes :func:`aside` when it is taken back.
+
+        For what a person made that serves whatever becomes of the command.
+        """
+        self._change(path, _Kept(content))
 
     def write_directory(self, path: Path, files: Mapping[str, bytes]) -> None:
         """Make ``path`` a directory of exactly these files, whatever it holds now."""
@@ -143,11 +179,36 @@ class Transaction:
                 done.discard()
 
 
+def aside(root: Path, path: Path) -> Path:
+    """Where a file of the workspace at ``root`` is kept that no longer stands in its place."""
+    return Workspace(root).state_dir / "kept" / path.relative_to(root)
+
+
+def keep_aside(root: Path, path: Path, content: bytes) -> Path:
+    """Keep what was to be, or was, the content of ``path``; returns where."""
+    kept = aside(root, path)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    new = kept.with_name(f"{kept.name}.new")
+    new.write_bytes(content)
+    return new.replace(kept)
+
+
+def kept_aside(workspace: Workspace, names: Iterable[str]) -> dict[Path, bytes]:
+    """Those of the workspace's files ``names`` that are kept aside, by where they belong."""
+    home = aside(workspace.root, workspace.root)
+    files = (workspace.root / name for name in names)
+    return {
+        workspace.root / file.relative_to(home): file.read_bytes()
+        for file in files
+        if file.is_relative_to(home)
+    }
+
+
 def recover(workspace: Workspace) -> str | None:
     """Bring to an end what an earlier command was cut off in; every command begins with this.
 
     Returns words for the user, or None where there was nothing to do. Raises
-    :class:`PatchqError` where the disk refuses.
+    :class:`PatchqError` where the disk refuses, or the command's record is damaged.
     """
     if not _unfinished(workspace):
         return None
@@ -156,10 +217,11 @@ def recover(workspace: Workspace) -> str | None:
         return "; ".join(slot.settle() for slot in _unfinished(workspace)) or None
 
 
-def undo(workspace: Workspace) -> str:
-    """Take back the newest finished transaction, and return its label.
+def undo(workspace: Workspace) -> Journal:
+    """Take back the newest finished transaction, all but what it keeps, and return its journal.
 
-    Raises :class:`InputError` where there is none, or where what it wrote was edited since.
+    Raises :class:`InputError` where there is none, where its record is damaged, or where what it
+    wrote was edited since.
     """
     with exclusive(workspace):
         done = [slot for slot in _slots(workspace) if slot.has(_DONE)]
@@ -168,18 +230,24 @@ def undo(workspace: Workspace) -> str:
         slot = done[-1]
         journal = slot.journal(_DONE)
         for change in journal.changes:
-            if _digest(workspace.root / change.path) != change.digest:
+            if (
+                change.kind is not Kind.KEPT
+                and _digest(workspace.root / change.path) != change.digest
+            ):
                 raise InputError(
                     f"{change.path} was changed since `{journal.label}`; nothing was undone",
                     hint="Take that change back first, or use git.",
                 )
         slot.enter(_DONE, _BACK)
         slot.abandon()
-        return journal.label
+        return journal
 
 
 def newest(workspace: Workspace) -> Journal | None:
-    """What :func:`undo` would take back, None where there is nothing."""
+    """What :func:`undo` would take back, None where there is nothing.
+
+    Raises :class:`InputError` where its record is damaged.
+    """
     done = [slot for slot in _slots(workspace) if slot.has(_DONE)]
     return done[-1].journal(_DONE) if done else None
 
@@ -195,7 +263,18 @@ class _Slot:
         return (self.directory / state).exists()
 
     def journal(self, state: str) -> Journal:
-        return Journal.decode((self.directory / state).read_bytes())
+        """The journal of that name; raises :class:`InputError` where it is damaged."""
+        raw = (self.directory / state).read_bytes()
+        try:
+            return Journal.decode(raw)
+        except ValueError as error:
+            directory = self.directory.relative_to(self.root)
+            raise InputError(
+                f"the record of an earlier command is damaged: {error}",
+                where=Where(str(directory / state)),
+                hint=f"See with git that series/ and upstream.lock are whole, "
+                f"then remove {directory}.",
+            ) from error
 
     def enter(self, before: str, after: str) -> None:
         (self.directory / before).rename(self.directory / after)
@@ -222,12 +301,13 @@ class _Slot:
         match content:
             case None:
                 return Change(str(name), Kind.ABSENT, existed, None)
-            case bytes():
-                _write(new, content)
+            case bytes() | _Kept():
+                _write(new, content.content if isinstance(content, _Kept) else content)
                 # Copied, not moved: a reader finds the file at every moment.
                 if existed:
                     _write(old, target.read_bytes())
-                return Change(str(name), Kind.FILE, existed, _digest(new))
+                kind = Kind.KEPT if isinstance(content, _Kept) else Kind.FILE
+                return Change(str(name), kind, existed, _digest(new))
             case _:
                 _write_tree(new, content)
                 return Change(str(name), Kind.DIRECTORY, existed, _digest(new))
@@ -250,7 +330,7 @@ class _Slot:
     def _put_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
         if change.kind is not Kind.ABSENT and not new.exists():
             return
-        in_the_way = change.existed and change.kind is not Kind.FILE
+        in_the_way = change.existed and change.kind in (Kind.DIRECTORY, Kind.ABSENT)
         if in_the_way and not os.path.lexists(old):
             target.rename(old)
         if change.kind is not Kind.ABSENT:
@@ -262,18 +342,35 @@ class _Slot:
         changes = self.journal(_BACK).changes
         for index, change in reversed(list(enumerate(changes))):
             self._take_back_one(self.root / change.path, change, self._new(index), self._old(index))
+            if not change.existed:
+                self._prune(self.root / change.path)
         self._sync_all(changes)
         (self.directory / _BACK).unlink()
         _sync(self.directory)
         self.discard()
 
     def _take_back_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
+        if change.kind is Kind.KEPT and target.exists():
+            keep_aside(self.root, target, target.read_bytes())
         placed = change.kind is not Kind.ABSENT and not new.exists()
-        replaced_at_once = change.kind is Kind.FILE and change.existed
+        replaced_at_once = change.kind in (Kind.FILE, Kind.KEPT) and change.existed
         if placed and not replaced_at_once:
             target.rename(new)
         if os.path.lexists(old):
             old.replace(target)
+
+    def _prune(self, target: Path) -> None:
+        """Remove the directories above ``target`` that are left empty, down from the first level.
+
+        What made them is being taken back, and git knows no empty directories.
+        """
+        for parent in target.parents:
+            if parent.parent == self.root or parent == self.root:
+                return
+            try:
+                parent.rmdir()
+            except OSError:
+                return
 
     def _sync_all(self, changes: tuple[Change, ...]) -> None:
         parents = {(self.root / change.path).parent for change in changes}

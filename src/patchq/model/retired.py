@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from patchq.errors import Where
-from patchq.model.series import Guard
+from patchq.model.series import Guard, check_name
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 from patchq.model.yamlfile import Entry, dump, parse
 
@@ -72,8 +72,10 @@ def _read_record(entry: Entry) -> Retired:
         *("name", "standing", "verdict", "since", "base", "reason", "content"),
         optional=("guards", "strip", "evidence"),
     )
+    name = fields["name"].text()
+    check_name(name, fields["name"].where)
     return Retired(
-        name=fields["name"].text(),
+        name=name,
         verdict=_choice(fields["verdict"], Verdict),
         reason=fields["reason"].text(),
         evidence=tuple(map(_read_evidence, fields["evidence"].sequence()))

@@ -15,6 +15,7 @@ from itertools import dropwhile
 
 from patchq.errors import InputError, Where
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
 _GUARDS = re.compile(rb"(?:\s*#[-+]\S+)*\s*")
 _STRIP = re.compile(r"-p([0-9]+)$")
@@ -51,6 +52,12 @@ class SeriesEntry:
         positive = [guard.name for guard in self.guards if guard.positive]
         return not positive or any(name in selected for name in positive)
 
+    def can_be_active(self, always: Collection[str] = ()) -> bool:
+        """Whether any selection has the patch, where the guards ``always`` are on in each."""
+        return self.active(always) or any(
+            self.active({*always, guard.name}) for guard in self.guards if guard.positive
+        )
+
 
 @dataclass(frozen=True)
 class Series:
@@ -75,11 +82,15 @@ class Series:
         return tuple(entry for entry in self.entries if entry.active(selected))
 
     def entry(self, name: str) -> SeriesEntry:
-        """The entry of patch ``name``; raises :class:`InputError` with near matches."""
+        """The entry of patch ``name``, given with or without its ending.
+
+        Raises :class:`InputError` with near matches.
+        """
+        meant = meant_name(name, self.names)
         for entry in self.entries:
-            if entry.name == name:
+            if entry.name == meant:
                 return entry
-        near = get_close_matches(name, self.names, 3)
+        near = near_names(name, self.names)
         raise InputError(
             f"no patch {name!r} in the series",
             where=self.where,
@@ -165,7 +176,7 @@ def read_series(raw: bytes, where: Where) -> Series:
     """Read a series file.
 
     Raises :class:`InputError` with the line for a patch named twice, an unknown option, a bad
-    guard, and a name that leaves the directory.
+    guard, and a name that leaves the directory or holds control characters.
     """
     entries: list[SeriesEntry] = []
     seen: dict[str, int] = {}
@@ -183,6 +194,28 @@ def read_series(raw: bytes, where: Where) -> Series:
         seen[entry.name] = number
         entries.append(entry)
     return Series(raw, tuple(entries), Where(where.file))
+
+
+def meant_name(name: str, known: Collection[str]) -> str:
+    """The one of ``known`` that a person means by ``name``: itself, or without its ending.
+
+    ``name`` as it is where that is none of them, or several.
+    """
+    if name in known:
+        return name
+    meant = [each for each in known if each in (f"{name}.patch", f"{name}.diff")]
+    return meant[0] if len(meant) == 1 else name
+
+
+def near_names(name: str, known: Collection[str]) -> list[str]:
+    """Those of ``known`` that are spelled much like ``name``, their endings aside."""
+    stems = {_stem(each) for each in known}
+    near = get_close_matches(_stem(name), sorted(stems), 3)
+    return [each for stem in near for each in sorted(known) if _stem(each) == stem]
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".patch").removesuffix(".diff")
 
 
 def _followers(wanted: Sequence[str], staying: Collection[str]) -> dict[str, list[str]]:
@@ -213,7 +246,7 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
     if not words or words[0].startswith("#"):
         return None
     name, *rest = words
-    _check_name(name, here)
+    check_name(name, here)
     comment = list(dropwhile(lambda word: not word.startswith("#"), rest))
     options = rest[: len(rest) - len(comment)]
     return SeriesEntry(
@@ -221,7 +254,14 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
     )
 
 
-def _check_name(name: str, here: Where) -> None:
+def check_name(name: str, here: Where) -> None:
+    """Raise :class:`InputError` where ``name`` cannot be the name of a patch in a series."""
+    if _CONTROL.search(name):
+        raise InputError(
+            f"{name!r} holds a control character",
+            where=here,
+            hint="Write the name in printable characters, and rename the file if there is one.",
+        )
     if any(part in ("", ".", "..") for part in name.split("/")):
         raise InputError(
             f"{name!r} is not a file in the directory of the series",
@@ -260,7 +300,7 @@ def _read_guards(comment: list[str], here: Where) -> tuple[Guard, ...]:
         if not word.startswith(("#+", "#-")):
             free = True
             continue
-        match = _GUARD.match(word)
+        match = None if _CONTROL.search(word) else _GUARD.match(word)
         if free or match is None:
             raise InputError(
                 f"guard {word!r} stands after a comment" if free else f"bad guard {word!r}",

@@ -9,11 +9,17 @@ from patchq.model.verdict import Report, Verdict
 
 @dataclass(frozen=True)
 class SeriesStatus:
-    """A series, how many patches it has, and those of it that wait for a person."""
+    """A series, how many patches it has, and those of it that wait for a person.
+
+    ``resurfaced`` are those retired that it needs again, as far as an earlier command found them.
+    ``problem`` is what of it cannot be read; ``patches`` is None where that is its order.
+    """
 
     tag: str
-    patches: int
+    patches: int | None
     held: tuple[tuple[str, Verdict], ...] = ()
+    resurfaced: tuple[str, ...] = ()
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,16 +56,23 @@ class EditStatus:
 
 @dataclass(frozen=True)
 class LastChange:
-    """The command that ``patchq undo`` takes back, when it ran, and the paths it changed."""
+    """The command that ``patchq undo`` takes back, when it ran, and the paths it changed.
+
+    ``problem`` is why none of this can be told.
+    """
 
     label: str
     time: str
     paths: tuple[str, ...]
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
 class Status:
-    """All of it. ``limits`` is what the upstream that lends may lack, or why it is not there."""
+    """All of it. ``limits`` is what the upstream that lends may lack, or why it is not there.
+
+    ``unlocked`` are the series on bases that the lock does not have.
+    """
 
     root: str
     upstream: str
@@ -70,3 +83,4 @@ class Status:
     rebase: RebaseStatus | None
     edit: EditStatus | None
     last: LastChange | None
+    unlocked: tuple[str, ...] = ()

@@ -141,8 +141,9 @@ class PatchReport:
     kind: str | None = None
     age: int = 1
     skipped: str | None = None
-    effects: tuple[TargetEffect, ...] = ()
     """Why a person left the patch out, where one did."""
+    effects: tuple[TargetEffect, ...] = ()
+    """What the patch does to the builds that were evaluated."""
 
     @property
     def action(self) -> Action:

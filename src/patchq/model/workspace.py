@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchq.errors import InputError, Where
 from patchq.model.lock import Lock, read_lock
@@ -13,6 +14,9 @@ from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired, read_retired
 from patchq.model.series import Series, SeriesEntry, read_series
 from patchq.model.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from patchq.model.recipe import Recipe
 
 LOCK = "upstream.lock"
 SERIES = "series"
@@ -26,7 +30,7 @@ _INIT = "`patchq init` makes a workspace; `patchq -C DIR` works in another one."
 class SeriesDirectory:
     """All that ``series/<tag>`` holds; every entry of ``series`` has its patch in ``patches``.
 
-    ``recipe`` is the recipe as it is in the file; who uses it reads it.
+    ``recipe`` is the recipe as it is in the file, found to be well-formed.
     """
 
     tag: str
@@ -84,7 +88,7 @@ class Workspace:
     def series_names(self) -> tuple[str, ...]:
         """The bases that have a series, in the lock's order.
 
-        A directory whose name is not in the lock may be work in progress and is passed over.
+        A directory whose name is not in the lock may be work in progress: see :meth:`unlocked`.
         """
         names = self.lock().names
         return tuple(name for name in names if (self.series_path(name) / SERIES).is_file())
@@ -102,24 +106,62 @@ class Workspace:
             )
         return read_series(self._read(series_path), self._where(series_path))
 
+    def retired(self, tag: str) -> tuple[Retired, ...]:
+        """What has left the series on ``tag``, or is held; raises :class:`InputError`."""
+        path = self.series_path(tag) / RETIRED
+        raw = _read_if_there(path)
+        return () if raw is None else read_retired(raw, self._where(path))
+
+    def recipe(self, tag: str) -> Recipe:
+        """The recipe of the series on ``tag``; raises :class:`InputError` where it is malformed."""
+        from patchq.model.recipe import read_recipe  # packaging, which few commands need
+
+        path = self.series_path(tag) / RECIPE
+        return read_recipe(_read_if_there(path), self._where(path))
+
     def load(self, tag: str) -> SeriesDirectory:
         """The series on ``tag`` with its patches.
 
         Raises :class:`InputError` where ``tag`` is not in the lock, has no series, or a file of
         the series is missing or malformed.
         """
+        directory, problems = self.survey(tag)
+        for problem in problems:
+            raise problem
+        return directory
+
+    def survey(self, tag: str) -> tuple[SeriesDirectory, tuple[InputError, ...]]:
+        """What of the series on ``tag`` can be read, and what is wrong with the rest.
+
+        Raises :class:`InputError` where its order cannot be read.
+        """
         series = self.series(tag)
         path = self.series_path(tag)
-        retired_path = path / RETIRED
-        retired = _read_if_there(retired_path)
-        return SeriesDirectory(
-            tag=tag,
-            path=path,
-            series=series,
-            patches={entry.name: self._patch(path, series, entry) for entry in series.entries},
-            retired=() if retired is None else read_retired(retired, self._where(retired_path)),
-            recipe=_read_if_there(path / RECIPE),
-        )
+        problems: list[InputError] = []
+        patches: dict[str, Patch] = {}
+        for entry in series.entries:
+            try:
+                patches[entry.name] = self._patch(path, series, entry)
+            except InputError as error:
+                problems.append(error)
+        retired: tuple[Retired, ...] = ()
+        recipe = None
+        try:
+            retired = self.retired(tag)
+        except InputError as error:
+            problems.append(error)
+        try:
+            recipe = _read_if_there(path / RECIPE)
+            self.recipe(tag)
+        except InputError as error:
+            problems.append(error)
+        return SeriesDirectory(tag, path, series, patches, retired, recipe), tuple(problems)
+
+    def unlocked(self) -> tuple[str, ...]:
+        """The directories of ``series/`` that hold a series for a base the lock does not have."""
+        names = self.lock().names
+        found = (file.parent.name for file in self.series_dir.glob(f"*/{SERIES}"))
+        return tuple(sorted(name for name in found if name not in names))
 
     def _patch(self, directory: Path, series: Series, entry: SeriesEntry) -> Patch:
         path = directory / entry.name
@@ -130,7 +172,9 @@ class Workspace:
             raise InputError(
                 f"there is no file {entry.name}",
                 where=Where(series.where.file, entry.line),
-                hint=f"Did you mean {' or '.join(near)}?" if near else "Take the line out.",
+                hint=(f"Did you mean {' or '.join(near)}? " if near else "")
+                + f"Restore it (`git checkout -- {self._where(path).file}`, or `patchq undo` "
+                "where patchq removed it), or take the line out.",
             )
         return read_patch(entry.name, raw, strip=entry.strip, where=self._where(path))
 
@@ -149,6 +193,8 @@ def find_workspace(start: Path) -> Workspace:
 
     Raises :class:`InputError` where there is none.
     """
+    if not start.is_dir():
+        raise InputError("no such directory", where=Where(str(start)), hint=_INIT)
     start = start.resolve()
     for directory in (start, *start.parents):
         if (directory / LOCK).is_file():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from patchq.model.verdict import (
@@ -14,18 +13,15 @@ from patchq.model.verdict import (
     Remembered,
     Report,
 )
-from patchq.report.text import readable
+from patchq.report.document import render_document
 
 SCHEMA = "patchq.report/1"
 MATRIX_SCHEMA = "patchq.matrix/1"
 
 
 def render_json(report: Report) -> str:
-    r"""``report`` as a JSON document: ASCII only, the same text for the same report.
-
-    Bytes of a path that are not UTF-8 are written as ``\xNN``, for JSON has no way to hold them.
-    """
-    return _document(_report(report))
+    """``report`` as a JSON document."""
+    return render_document(report_fields(report))
 
 
 def render_matrix_json(matrix: Matrix) -> str:
@@ -35,11 +31,7 @@ def render_matrix_json(matrix: Matrix) -> str:
         "patches": list(matrix.names),
         "bases": [_base(column) for column in matrix.columns],
     }
-    return _document(document)
-
-
-def _document(value: dict[str, Any]) -> str:
-    return json.dumps(_readable(value), indent=2) + "\n"
+    return render_document(document)
 
 
 def _base(column: Column) -> dict[str, Any]:
@@ -49,11 +41,12 @@ def _base(column: Column) -> dict[str, Any]:
         "date": column.date,
         "has_series": column.has_series,
         "introduced": list(column.introduced),
-        "report": _report(column.report) if column.report else None,
+        "report": report_fields(column.report) if column.report else None,
     }
 
 
-def _report(report: Report) -> dict[str, Any]:
+def report_fields(report: Report) -> dict[str, Any]:
+    """``report`` as the fields of a document, which may be part of another one."""
     return {
         "schema": SCHEMA,
         "series": report.series,
@@ -119,13 +112,3 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
         "paths": list(evidence.paths),
         "text": evidence.text,
     }
-
-
-def _readable(value: Any) -> Any:
-    if isinstance(value, str):
-        return readable(value)
-    if isinstance(value, list):
-        return [_readable(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _readable(item) for key, item in value.items()}
-    return value

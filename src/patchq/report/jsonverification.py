@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +17,13 @@ from patchq.model.verification import (
     TargetBuild,
     Verification,
 )
-from patchq.report.text import readable
+from patchq.report.document import render_document
 
 SCHEMA = "patchq.verify/1"
 
 
 def render_json(verification: Verification) -> str:
-    """``verification`` as a JSON document: ASCII only, the same text for the same result."""
+    """``verification`` as a JSON document."""
     document = {
         "schema": SCHEMA,
         "series": verification.series,
@@ -37,7 +36,7 @@ def render_json(verification: Verification) -> str:
         "builds": [_build(build) for build in verification.builds],
         "effects": [_effect(effect, verification) for effect in verification.effects],
     }
-    return readable(json.dumps(document, indent=2)) + "\n"
+    return render_document(document)
 
 
 def _section(section: Section) -> dict[str, Any]:

@@ -23,14 +23,22 @@ def render_matrix(matrix: Matrix, console: Console) -> None:
         writer.words("The lock has no bases yet.")
         return
     _write_open(writer, matrix.open)
-    heads = tuple(writer.say(head) for head in short_bases(_bases(matrix.columns)))
     names = {name: writer.say(name.removesuffix(".patch")) for name in matrix.names}
     room = writer.width - max((cell_len(name) for name in names.values()), default=0)
+    heads = _heads(writer, _bases(matrix.columns), room)
     for start, end in reversed(list(_blocks(heads, room))):
         _write_block(writer, matrix.columns[start:end], heads[start:end], names)
         writer.blank()
     if matrix.names:
         _write_legend(writer, matrix)
+
+
+def _heads(writer: Writer, bases: tuple[str, ...], room: int) -> tuple[str, ...]:
+    """The bases by their names where all of them fit ``room``, else shortened."""
+    whole = tuple(map(writer.say, bases))
+    if sum(2 + cell_len(head) for head in whole) <= room:
+        return whole
+    return tuple(map(writer.say, short_bases(bases)))
 
 
 def _bases(columns: Sequence[Column]) -> tuple[str, ...]:

@@ -69,7 +69,8 @@ def settled(report: Report) -> str:
 def remembered_words(item: Remembered) -> str:
     """Why a remembered patch is where it is, in words."""
     now = f", now {item.now.verdict.value}" if item.now else ""
-    return f"retired as {item.retired_as.value} on {item.since}{now}"
+    left = "held" if item.memory is Memory.HELD else "retired"
+    return f"{left} as {item.retired_as.value} on {item.since}{now}"
 
 
 @dataclass(frozen=True)

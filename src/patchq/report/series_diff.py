@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -10,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from patchq.model.series_diff import Fate, GuardDiff, PatchDiff, SeriesDiff
+from patchq.report.document import render_document
 from patchq.report.terminal import INDENT, Writer
-from patchq.report.text import readable
 
 SCHEMA = "patchq.diff/1"
 
@@ -66,7 +65,7 @@ def render_guard_diff(diff: GuardDiff, console: Console) -> None:
 
 def render_series_diff_json(diff: SeriesDiff) -> str:
     """``diff`` as a JSON document."""
-    return _document(
+    return render_document(
         {
             "schema": SCHEMA,
             "old": diff.old,
@@ -79,31 +78,27 @@ def render_series_diff_json(diff: SeriesDiff) -> str:
 
 def render_guard_diff_json(diff: GuardDiff) -> str:
     """``diff`` as a JSON document."""
-    return _document(
+    return render_document(
         {
             "schema": SCHEMA,
             "series": diff.series,
             "guards": list(diff.guards),
-            "added": [readable(name) for name in diff.added],
-            "removed": [readable(name) for name in diff.removed],
+            "added": list(diff.added),
+            "removed": list(diff.removed),
         }
     )
 
 
 def _patch(patch: PatchDiff) -> dict[str, Any]:
     return {
-        "name": readable(patch.name),
-        "old_name": None if patch.old_name is None else readable(patch.old_name),
+        "name": patch.name,
+        "old_name": patch.old_name,
         "fate": patch.fate.value,
         "aspects": [aspect.name.lower() for aspect in patch.aspects],
         "old_place": patch.old_place,
         "new_place": patch.new_place,
         "reason": patch.reason,
     }
-
-
-def _document(value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=2) + "\n"
 
 
 def _place(place: int | None) -> str:

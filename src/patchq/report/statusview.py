@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
 from patchq.model.status import EditStatus, RebaseStatus, Status
+from patchq.report.document import render_document
 from patchq.report.stopped import render_stop
 from patchq.report.terminal import Writer
-from patchq.report.text import readable
 
 SCHEMA = "patchq.status/1"
 
@@ -40,13 +39,21 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         yield "note", limit
     count = len(status.bases)
     yield "bases", f"{count}: {status.bases[0]} … {status.bases[-1]}" if count else "none yet"
-    series = [f"{each.tag} ({each.patches})" for each in status.series]
+    series = [
+        f"{each.tag} ({'?' if each.patches is None else each.patches})" for each in status.series
+    ]
     yield "series", ", ".join(series) or "none yet"
     for each in status.series:
         for name, verdict in each.held:
             yield "held", f"{name} on {each.tag}: {verdict.value}"
-    if status.last:
-        yield "undo", f"{status.last.label} ({status.last.time})"
+        for name in each.resurfaced:
+            yield "resurfaced", f"{name} on {each.tag}: `patchq revive {name} --tag {each.tag}`"
+        if each.problem:
+            yield "broken", each.problem
+    for name in status.unlocked:
+        yield "unlocked", f"series/{name} is on no base of upstream.lock: `patchq lock {name}`"
+    if last := status.last:
+        yield "undo", last.problem or f"{last.label} ({last.time})"
 
 
 def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
@@ -84,9 +91,9 @@ def render_status_json(status: Status) -> str:
     rebase, edit, last = status.rebase, status.edit, status.last
     document = {
         "schema": SCHEMA,
-        "workspace": readable(status.root),
+        "workspace": status.root,
         "upstream": status.upstream,
-        "lender": status.lender and readable(status.lender),
+        "lender": status.lender,
         "limits": list(status.limits),
         "bases": list(status.bases),
         "series": [
@@ -94,9 +101,12 @@ def render_status_json(status: Status) -> str:
                 "tag": each.tag,
                 "patches": each.patches,
                 "held": [{"name": name, "verdict": kind.value} for name, kind in each.held],
+                "resurfaced": list(each.resurfaced),
+                "problem": each.problem,
             }
             for each in status.series
         ],
+        "unlocked": list(status.unlocked),
         "rebase": rebase
         and {
             "from": rebase.source,
@@ -104,9 +114,9 @@ def render_status_json(status: Status) -> str:
             "since": rebase.since,
             "decided": [{"name": name, "choice": choice} for name, choice in rebase.decided],
             "stopped": rebase.stopped,
-            "worktree": rebase.worktree and readable(rebase.worktree),
-            "unmerged": [readable(path) for path in rebase.unmerged],
-            "marked": [readable(path) for path in rebase.marked],
+            "worktree": rebase.worktree,
+            "unmerged": list(rebase.unmerged),
+            "marked": list(rebase.marked),
             "problem": rebase.problem,
         },
         "edit": edit
@@ -114,9 +124,15 @@ def render_status_json(status: Status) -> str:
             "tag": edit.tag,
             "opened": edit.opened,
             "since": edit.since,
-            "worktree": readable(edit.worktree),
+            "worktree": edit.worktree,
             "problem": edit.problem,
         },
-        "undo": last and {"command": last.label, "time": last.time, "paths": list(last.paths)},
+        "undo": last
+        and {
+            "command": last.label,
+            "time": last.time,
+            "paths": list(last.paths),
+            "problem": last.problem,
+        },
     }
-    return json.dumps(document, indent=2) + "\n"
+    return render_document(document)

@@ -89,6 +89,8 @@ def _write_section(writer: Writer, patches: Sequence[PatchReport]) -> None:
     for number, group in enumerate(sorted(groups, key=lambda causes: not causes)):
         if number:
             writer.blank()
+        if group and len(groups[group]) > 1:
+            writer.words(f"{len(groups[group])} patches, explained together:", style="dim")
         for patch in groups[group]:
             _write_patch(writer, patch, columns)
         for cause in group:

@@ -1,0 +1,32 @@
+"""Signals that end patchq, as an exception: what is half done is taken back on the way out.
+
+Loaded before anything else: it imports as little as it can.
+"""
+
+from __future__ import annotations
+
+import signal
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(SystemExit):
+    """A signal came; ``exit_code`` is what shells give it, 128 and its number."""
+
+    def __init__(self, number: int):
+        self.exit_code = 128 + number
+        super().__init__(self.exit_code)
+
+
+def raise_on_signals() -> None:
+    """From now on have the signals that end a program raise :class:`Interrupted`.
+
+    One that is ignored (``nohup``, a background job of a script) stays ignored.
+    """
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _raise)
+
+
+def _raise(number: int, _frame: object) -> None:
+    raise Interrupted(number)

@@ -1,0 +1,116 @@
+"""Signals and readers that leave: clear words, one exit code, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commandline import SOURCES, CommandLine
+from miniature import MakeMiniature
+from workspaces import make_workspace
+
+from patchq.cli.streams import forgive
+from patchq.model.workspace import Workspace
+
+SIGNALS = ("INT", "TERM", "HUP")
+
+_STOPPING = "import os, signal, time\nos.kill(os.getpid(), signal.SIG{})\ntime.sleep(30)\n"
+
+
+@pytest.fixture
+def workspace(miniature: MakeMiniature) -> Workspace:
+    upstream = miniature()
+    upstream.commit("start", {"a.txt": "one\n"})
+    upstream.tag("v1")
+    upstream.commit("next", {"b.txt": "b\n"})
+    upstream.tag("v2")
+    patches = {f"p{n}.patch": upstream.patch("v1", {f"{n}.txt": "x\n"}) for n in range(3)}
+    return make_workspace(upstream, patches)
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_while_modules_are_loaded(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    """The first heavy import stops at a module that sends the signal."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "typer.py").write_text(_STOPPING.format(name))
+    path = f"{SOURCES}{os.pathsep}{modules}"
+    done = patchq("list", cwd=workspace.root, env={"PYTHONPATH": path})
+    assert done.returncode == 128 + getattr(signal, f"SIG{name}")
+    assert (done.stdout, done.stderr) == ("", "patchq: interrupted\n")
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_at_work(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    git = programs / "git"
+    git.write_text(f"#!/bin/sh\nkill -{name} $PPID\nexec sleep 3\n")
+    git.chmod(0o755)
+    before = sorted(workspace.series_dir.rglob("*"))
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root, env={"PATH": path})
+    assert done.returncode == 128 + getattr(signal, f"SIG{name}")
+    assert done.stderr.splitlines() == ["patchq: interrupted"]
+    assert sorted(workspace.series_dir.rglob("*")) == before
+
+
+def test_what_is_under_way_is_said(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path
+) -> None:
+    assert patchq("edit", cwd=workspace.root).returncode == 0
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nkill -INT $PPID\nexec sleep 3\n")
+    git.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = patchq("report", "v1", cwd=workspace.root, env={"PATH": path})
+    assert done.returncode == 130
+    first, second = done.stderr.splitlines()
+    assert first == "patchq: interrupted"
+    assert "an edit of v1 is open" in second
+    assert "--abort" in second
+
+
+def _left_early(workspace: Workspace, *args: str) -> tuple[int, str]:
+    """Exit code and errors of a command whose reader has left before it writes."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "patchq", *args],
+        cwd=workspace.root,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "HOME": str(workspace.root)},
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("args", [("list",), ("list", "--json"), ("report", "v1"), ("why", "p0")])
+def test_a_reader_who_leaves_is_no_finding(workspace: Workspace, args: tuple[str, ...]) -> None:
+    assert _left_early(workspace, *args) == (0, "")
+
+
+def test_a_reader_who_leaves_hides_no_finding(workspace: Workspace) -> None:
+    (workspace.series_path("v1") / "p1.patch").unlink()
+    code, _ = _left_early(workspace, "lint")
+    assert code == 1
+
+
+def test_what_was_written_before_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    with file.open("w", encoding="ascii") as plain:
+        stream = forgive(plain)
+        stream.write("a\udce9ü\n")
+        stream.flush()
+    assert file.read_bytes() == b"a\\udce9\\xfc\n"
