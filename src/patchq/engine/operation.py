@@ -9,18 +9,15 @@ the state after it, and never a third.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from patchq.engine.state_file import forget_state, save_state
-from patchq.errors import InputError, PatchqError, Where
+from patchq.engine.state_file import StateFile, text_of
+from patchq.errors import PatchqError
 from patchq.model.workspace import Workspace
 
 FILE = "operation.json"
@@ -30,7 +27,6 @@ WAYS_ON = (
     "`patchq status` says where it stands; `patchq rebase --continue`, `--skip` or `--abort` "
     "go on from there."
 )
-_FORGET = "`patchq rebase --abort` forgets it; series/ and upstream.lock are as they were."
 
 
 class Choice(Enum):
@@ -87,47 +83,31 @@ class Operation:
 def load(workspace: Workspace) -> Operation | None:
     """The operation under way, None where there is none.
 
-    Raises :class:`InputError` for a file that is damaged, or that another version wrote.
+    Raises :class:`~patchq.errors.InputError` for a file that is damaged, or that another version
+    wrote.
     """
-    path = _path(workspace)
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    where = Where(str(path.relative_to(workspace.root)))
-    try:
-        fields = json.loads(raw)
-    except ValueError:
-        _refuse("the state of an unfinished rebase is damaged: it is not JSON", where)
-    schema = fields.get("schema") if isinstance(fields, dict) else None
-    if schema != SCHEMA:
-        _refuse(f"this is no state that this patchq knows: {schema!r}, not {SCHEMA!r}", where)
-    try:
-        return _read(fields)
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
-        _refuse(f"the state of an unfinished rebase is damaged: {error!r}", where)
+    return _FILE.load(workspace)
 
 
 def save(workspace: Workspace, operation: Operation) -> None:
     """Make ``operation`` the one under way, in one step that survives a crash."""
-    save_state(workspace, FILE, _written(operation))
+    _FILE.save(workspace, operation)
 
 
 def forget(workspace: Workspace) -> None:
     """End the operation under way, whatever its file holds."""
-    forget_state(workspace, FILE)
+    _FILE.forget(workspace)
 
 
 def is_under_way(workspace: Workspace) -> bool:
     """Whether there is an operation, readable or not."""
-    return _path(workspace).exists()
+    return _FILE.exists(workspace)
 
 
 def refuse_meanwhile(workspace: Workspace) -> None:
     """Raise :class:`PatchqError` with the way out where an operation is under way."""
-    if is_under_way(workspace):
-        operation = load(workspace)
-        assert operation is not None
+    operation = load(workspace)
+    if operation is not None:
         at = f", stopped at {operation.stopped}" if operation.stopped else ""
         raise PatchqError(
             f"a rebase of {operation.source} onto {operation.onto} is under way{at}",
@@ -165,17 +145,8 @@ def hash_files(files: Mapping[str, bytes]) -> str:
     return hashlib.sha256(os.fsencode("".join(lines))).hexdigest()
 
 
-def _path(workspace: Workspace) -> Path:
-    return workspace.state_dir / FILE
-
-
-def _refuse(message: str, where: Where) -> NoReturn:
-    raise InputError(message, where=where, hint=_FORGET)
-
-
 def _written(operation: Operation) -> dict[str, Any]:
     return {
-        "schema": SCHEMA,
         "command": "rebase",
         "source": operation.source,
         "onto": operation.onto,
@@ -205,37 +176,31 @@ def _read(fields: Mapping[str, Any]) -> Operation:
         raise ValueError(f"unknown command {fields['command']!r}")
     old, new = fields["commits"]
     return Operation(
-        source=_text(fields["source"]),
-        onto=_text(fields["onto"]),
+        source=text_of(fields["source"]),
+        onto=text_of(fields["onto"]),
         lender=_text_or_none(fields["lender"]),
-        commits=(_text(old), _text(new)),
-        inputs={_text(name): _text(value) for name, value in fields["inputs"].items()},
+        commits=(text_of(old), text_of(new)),
+        inputs={text_of(name): text_of(value) for name, value in fields["inputs"].items()},
         target=_text_or_none(fields["target"]),
         decisions=tuple(map(_read_decision, fields["decisions"])),
         stopped=_text_or_none(fields["stopped"]),
         layout=_text_or_none(fields["layout"]),
-        since=_text(fields["since"]),
+        since=text_of(fields["since"]),
     )
 
 
 def _read_decision(fields: Mapping[str, Any]) -> Decision:
     return Decision(
-        patch=_text(fields["patch"]),
+        patch=text_of(fields["patch"]),
         choice=Choice(fields["choice"]),
-        reason=_text(fields["reason"]),
+        reason=text_of(fields["reason"]),
         content=_decoded(fields["content"]),
-        resolutions={_text(name): _decoded(text) for name, text in fields["resolutions"].items()},
+        resolutions={text_of(name): _decoded(text) for name, text in fields["resolutions"].items()},
     )
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, found {value!r}")
-    return value
-
-
 def _text_or_none(value: object) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else text_of(value)
 
 
 def _encoded(content: bytes) -> str:
@@ -243,4 +208,14 @@ def _encoded(content: bytes) -> str:
 
 
 def _decoded(text: object) -> bytes:
-    return base64.b64decode(_text(text), validate=True)
+    return base64.b64decode(text_of(text), validate=True)
+
+
+_FILE = StateFile(
+    FILE,
+    SCHEMA,
+    "an unfinished rebase",
+    "`patchq rebase --abort` forgets it; series/ and upstream.lock are as they were.",
+    _read,
+    _written,
+)

@@ -96,16 +96,19 @@ class Removals:
             lines = tuple(line for line in telling[id(trail)] if line in found.lines)
             if lines:
                 yield Standing(trail, lines, found.files)
-            elif removed[id(trail)] and not telling[id(trail)]:
+            elif not telling[id(trail)] and not any(self._change(trail).added):
                 yield from self._in_its_commit(trail, removed[id(trail)])
 
     def _in_its_commit(self, trail: Trail, removed: Iterable[bytes]) -> Iterator[Standing]:
         """Whether the commit that took the lines away put them elsewhere, for all that is known."""
+        saying = tuple(filter(None, removed))
+        if not saying:
+            return
         if trail.landed is None:
             yield Standing(trail, ())
             return
         added = History(self._hop.store.git).added_lines(trail.landed.oid)
-        lines = tuple(line for line in removed if line and line in added)
+        lines = tuple(line for line in saying if line in added)
         if lines:
             yield Standing(trail, lines)
 

@@ -29,6 +29,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from patchq.engine.locking import exclusive
+from patchq.engine.state_file import sync
 from patchq.errors import InputError, PatchqError, Where
 from patchq.model.workspace import Workspace
 
@@ -278,7 +279,7 @@ class _Slot:
 
     def enter(self, before: str, after: str) -> None:
         (self.directory / before).rename(self.directory / after)
-        _sync(self.directory)
+        sync(self.directory)
 
     def stage(self, label: str, contents: Mapping[PurePosixPath, _Content]) -> None:
         """Write everything aside; the last step is the point of commit."""
@@ -290,7 +291,7 @@ class _Slot:
             for index, (name, content) in enumerate(contents.items())
         )
         for directory in (self.directory / "new", self.directory / "old"):
-            _sync(directory)
+            sync(directory)
         time = datetime.now(UTC).isoformat(timespec="seconds")
         _write(self.directory / "journal", Journal(label, time, changes).encode())
         self.enter("journal", _FORWARD)
@@ -346,7 +347,7 @@ class _Slot:
                 self._prune(self.root / change.path)
         self._sync_all(changes)
         (self.directory / _BACK).unlink()
-        _sync(self.directory)
+        sync(self.directory)
         self.discard()
 
     def _take_back_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
@@ -376,7 +377,7 @@ class _Slot:
         parents = {(self.root / change.path).parent for change in changes}
         for directory in (*sorted(parents), self.directory / "new", self.directory / "old"):
             if directory.exists():
-                _sync(directory)
+                sync(directory)
 
     def abandon(self) -> None:
         """Restore what was there; leaves alone what is done already."""
@@ -473,7 +474,7 @@ def _make_directories(path: Path) -> None:
     if not path.is_dir():
         _make_directories(path.parent)
         _make_directory(path)
-        _sync(path.parent)
+        sync(path.parent)
 
 
 def _write_tree(path: Path, files: Mapping[str, bytes]) -> None:
@@ -482,7 +483,7 @@ def _write_tree(path: Path, files: Mapping[str, bytes]) -> None:
         _make_directories((path / name).parent)
         _write(path / name, content)
     for directory in (path, *(entry for entry in path.rglob("*") if entry.is_dir())):
-        _sync(directory)
+        sync(directory)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -491,11 +492,3 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
