@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,18 @@ from patchq.cli.streams import forgive
 from patchq.model.workspace import Workspace
 
 SIGNALS = ("INT", "TERM", "HUP")
+_NUMBERS = [getattr(signal, f"SIG{name}") for name in SIGNALS]
 
 _STOPPING = "import os, signal, time\nos.kill(os.getpid(), signal.SIG{})\ntime.sleep(30)\n"
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Signals are not ignored, as they are in what runs behind nohup or a shell's ``&``."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in _NUMBERS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
