@@ -9,7 +9,7 @@ from pathlib import Path
 from patchq.engine.project import Project
 from patchq.engine.rebase import Rebased, rebase_series
 from patchq.engine.stack import Stack
-from patchq.engine.verdict_cache import VerdictCache
+from patchq.engine.verdict_cache import kept_verdicts
 from patchq.errors import UpstreamError, Where
 from patchq.git.lender import Lender, find_lender
 from patchq.git.store import Store, open_store
@@ -66,7 +66,7 @@ def series_of(tag: str, patches: Sequence[Patch]) -> SeriesDirectory:
 
 def rebase(project: Project, old: str, new: str, patches: Sequence[Patch]) -> Rebased:
     """Judge ``patches``, a series on ``old``, on ``new``."""
-    verdicts = VerdictCache(project.cache / "verdicts")
+    verdicts = kept_verdicts(project.workspace)
     return rebase_series(project.hop(old, new), series_of(old, patches), {}, verdicts)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from patchq.engine.change import Change, Changes
-from patchq.engine.importing import patch_name, settle, settled
+from patchq.engine.importing import patch_name
 from patchq.engine.landing import Landing
 from patchq.engine.names import Names
 from patchq.engine.prerequisites import LIMIT, Found, Outcome, Search
 from patchq.engine.project import Project
-from patchq.engine.restack import Restacker
+from patchq.engine.restack import Restacker, changes, settles
 from patchq.engine.stack import below
 from patchq.engine.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
@@ -24,7 +24,7 @@ from patchq.git.objects import Entry
 from patchq.model.header import description, read_header
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import Guard, Series, SeriesEntry
-from patchq.model.workspace import SERIES, SeriesDirectory
+from patchq.model.workspace import SeriesDirectory
 
 KIND = "backport"
 _GOOD = (Outcome.APPLIES, Outcome.FOUND)
@@ -108,16 +108,13 @@ class Backporter:
         written = self._write_all(found, tree, source)
         notices = [*self._variants(written[-1])]
         for patch in written:
-            notices += (f"{patch.name} {text}" for text in settled(self._directory, patch.name))
+            notices += (f"{patch.name} {text}" for text in settles(self._directory, patch.name))
         return Brought(found, written, tuple(notices))
 
     def stage(self, transaction: Transaction) -> None:
         """Write the series with its new patches."""
-        path = self._directory.path
-        transaction.write_file(path / SERIES, self._series.raw)
-        for name in self._new:
-            transaction.write_file(path / name, self._patches[name].raw)
-        settle(self._directory, self._new, transaction)
+        new = replace(self._directory, series=self._series, patches=self._patches)
+        changes(self._directory, new).stage(transaction, self._directory)
 
     def _write_all(self, found: Found, tree: str, source: str | None) -> tuple[Patch, ...]:
         if self._terms.company is Company.SQUASHED:

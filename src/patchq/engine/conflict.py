@@ -35,7 +35,7 @@ from patchq.engine.resurfaced import keep_resurfaced
 from patchq.engine.stack import Stack
 from patchq.engine.transaction import Transaction, keep_aside, kept_aside
 from patchq.errors import FindingsError, InputError, PatchqError, Where
-from patchq.git.objects import GITLINK_MODE, Entry, Objects, decode_path
+from patchq.git.objects import GITLINK_MODE, Entry, Objects
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Layout, Worktree
@@ -390,7 +390,7 @@ def _made(store: Store, worktree: Worktree, collision: Collision) -> _Made:
     """The patch's files as they stand there, and of others what was added."""
     objects = store.objects
     tree = worktree.snapshot()
-    index = _index(store, worktree)
+    index = worktree.index()
     own = collision.merged.keys() | collision.conflicts.keys()
     others = objects.files(tree, sorted(changed_paths(objects, collision.case.ours, tree) - own))
     left_out = tuple(path for path, entry in others.items() if entry and path not in index)
@@ -399,19 +399,6 @@ def _made(store: Store, worktree: Worktree, collision: Collision) -> _Made:
         left_out=left_out,
         not_added=tuple(p for p, entry in others.items() if p in index and index[p] != entry),
     )
-
-
-def _index(store: Store, worktree: Worktree) -> dict[str, Entry]:
-    """The entries of the worktree's index that are merged."""
-    place = {"GIT_DIR": str(worktree.path.absolute() / ".git")}
-    listed = store.keeper.run("ls-files", "--stage", "-z", environment=place).stdout
-    entries: dict[str, Entry] = {}
-    for line in listed.split(b"\0")[:-1]:
-        facts, _, path = line.partition(b"\t")
-        mode, oid, stage = facts.decode("ascii").split()
-        if stage == "0":
-            entries[decode_path(path)] = Entry(mode, oid)
-    return entries
 
 
 def _unsolved(objects: Objects, worktree: Worktree, collision: Collision, made: _Made) -> Unsolved:

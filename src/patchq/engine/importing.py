@@ -12,8 +12,8 @@ import re
 import shlex
 import time
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from email import message_from_bytes
 from enum import Enum
 from itertools import pairwise
@@ -21,7 +21,7 @@ from pathlib import PurePath
 
 from patchq.engine.ends import ends_come
 from patchq.engine.fitting import BringOver, Fit, Fitter
-from patchq.engine.restack import Restacker
+from patchq.engine.restack import Restacker, changes, settles
 from patchq.engine.transaction import Transaction
 from patchq.engine.wording import raw_date, slug
 from patchq.errors import InputError, PatchqError, Where
@@ -34,9 +34,8 @@ from patchq.model.header import Header, HeaderForm, description
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.predicate import PredicateKind, parse_predicate
-from patchq.model.retired import render_retired
 from patchq.model.series import Guard, Series, SeriesEntry
-from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory, Workspace
+from patchq.model.workspace import SERIES, SeriesDirectory, Workspace
 
 _MBOX = re.compile(rb"^From \S+ .*\d\d:\d\d:\d\d.*\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
 _MIME_FIELD = re.compile(rb"^(?:Content-[\w-]+|MIME-Version):.*\n(?:[ \t].*\n)*", re.I | re.M)
@@ -238,7 +237,7 @@ class Importer:
                     *((Where(given.place, entry.line), entry.text) for entry in repairs),
                     *((Where(given.place), text) for text in _remarks(fit, date, end, written_end)),
                     *((Where(given.place), text) for text in self._come_already(fit.reading)),
-                    *((Where(given.place), text) for text in settled(self._directory, given.name)),
+                    *((Where(given.place), text) for text in settles(self._directory, given.name)),
                 )
             ),
         )
@@ -250,11 +249,8 @@ class Importer:
 
     def stage(self, transaction: Transaction) -> None:
         """Write the series with its new patches."""
-        path = self._directory.path
-        transaction.write_file(path / SERIES, self._series.raw)
-        for name in self._new:
-            transaction.write_file(path / name, self._patches[name].raw)
-        settle(self._directory, self._new, transaction)
+        new = replace(self._directory, series=self._series, patches=self._patches)
+        changes(self._directory, new).stage(transaction, self._directory)
 
     def _check_name(self, given: Given) -> None:
         where = Where(given.place)
@@ -310,20 +306,6 @@ class Importer:
                 where=Where(place),
                 hint="Guard it (--guard) and import a variant that fits for those guards.",
             )
-
-
-def settled(directory: SeriesDirectory, name: str) -> Iterator[str]:
-    """What is to be said where a patch comes in under the name of one that left the series."""
-    for record in directory.retired:
-        if record.name == name:
-            yield f"settles the {record.standing.value} patch of that name in {RETIRED}"
-
-
-def settle(directory: SeriesDirectory, names: Collection[str], transaction: Transaction) -> None:
-    """Take the records of patches that are back under their names out of ``retired.yaml``."""
-    kept = tuple(record for record in directory.retired if record.name not in names)
-    if kept != directory.retired:
-        transaction.write_file(directory.path / RETIRED, render_retired(kept))
 
 
 def _split_mailbox(raw: bytes) -> tuple[bytes, ...]:

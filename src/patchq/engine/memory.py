@@ -13,7 +13,7 @@ from patchq.engine.hop import Hop
 from patchq.engine.judge import RULES, Case, Judge, Judgement
 from patchq.engine.project import Project
 from patchq.engine.stack import Stack, below
-from patchq.engine.verdict_cache import VerdictCache, key_of
+from patchq.engine.verdict_cache import kept_verdicts, key_of
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
 from patchq.model.patch import Patch, read_patch
@@ -72,7 +72,7 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     if uncovered is not None:
         return uncovered
     under = _under(project, record)
-    cache = VerdictCache(project.cache / "verdicts")
+    cache = kept_verdicts(project.workspace)
     key = key_of(
         [
             "recalled",

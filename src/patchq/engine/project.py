@@ -25,7 +25,7 @@ class Project:
     @property
     def cache(self) -> Path:
         """Where answers are kept that can be had again."""
-        return self.workspace.state_dir / "cache"
+        return self.workspace.cache_dir
 
     def hop(self, old: str, new: str) -> Hop:
         """The way from one locked base to another."""

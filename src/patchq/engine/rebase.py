@@ -19,7 +19,7 @@ from patchq.engine.resolutions import Resolutions, Solved
 from patchq.engine.resolve import patch_to
 from patchq.engine.runs import Link, RunJudge
 from patchq.engine.stack import Stack, below
-from patchq.engine.verdict_cache import VerdictCache, key_of
+from patchq.engine.verdict_cache import VerdictCache, kept_verdicts, key_of
 from patchq.errors import InputError, Where
 from patchq.git.mail import Mailer
 from patchq.model.lock import Base
@@ -96,7 +96,7 @@ def judge_series(
         raise InputError(f"the series is on {onto} already; name another base")
     hop = project.hop(source, onto)
     directory = project.workspace.load(source)
-    cache = VerdictCache(project.cache / "verdicts")
+    cache = kept_verdicts(project.workspace)
     solver = Solver(decisions, Resolutions(project.workspace, project.store.objects))
     rebased = rebase_series(
         hop, directory, ages(project.workspace, source), cache, progress, solver

@@ -7,7 +7,7 @@ exactly that (:mod:`patchq.engine.carry`), so that only patches that had to chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.carry import Carrier
@@ -21,7 +21,7 @@ from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.retired import Retired, render_retired
+from patchq.model.retired import render_retired
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory
 
@@ -215,20 +215,17 @@ class Changes:
             transaction.remove(directory.path / name)
 
 
-def settled(directory: SeriesDirectory) -> tuple[Retired, ...]:
-    """The records of patches that are in the series again: nothing is left to decide or recall."""
-    return tuple(record for record in directory.retired if record.name in directory.series.names)
-
-
-def settled_words(record: Retired) -> str:
-    """What is to be said of a record that goes, as its patch is in the series again."""
-    return f"{record.name} settles the {record.standing.value} patch of that name in {RETIRED}"
+def settles(directory: SeriesDirectory, name: str) -> Iterator[str]:
+    """What is to be said where patch ``name`` is in the series: the records that this settles."""
+    for record in directory.retired:
+        if record.name == name:
+            yield f"settles the {record.standing.value} patch of that name in {RETIRED}"
 
 
 def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
     """What has to be written to make ``old`` into ``new``.
 
-    The records of patches that are in ``new`` are :func:`settled`. Raises :class:`InputError` where
+    The records of patches that are in ``new`` go. Raises :class:`InputError` where
     a new patch would overwrite a file that is no patch.
     """
     before = {name: patch.raw for name, patch in old.patches.items()}
@@ -243,8 +240,7 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
     written = {name: raw for name, raw in after.items() if before.get(name) != raw}
     if new.series.raw != old.series.raw:
         written[SERIES] = new.series.raw
-    done = settled(new)
-    retired = tuple(record for record in new.retired if record not in done)
+    retired = tuple(record for record in new.retired if record.name not in new.series.names)
     if retired != old.retired:
         written[RETIRED] = render_retired(retired)
     return Changes(written, tuple(name for name in before if name not in after))

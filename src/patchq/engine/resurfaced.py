@@ -13,7 +13,7 @@ from hashlib import sha256
 from patchq.engine.judge import RULES, Judgement
 from patchq.engine.memory import recall
 from patchq.engine.project import Project
-from patchq.engine.verdict_cache import VerdictCache, key_of
+from patchq.engine.verdict_cache import kept_verdicts, key_of
 from patchq.errors import UpstreamError
 from patchq.model.lock import Base
 from patchq.model.retired import Retired, Standing, render_retired
@@ -53,7 +53,7 @@ def keep_resurfaced(
 ) -> None:
     """Keep which of ``records`` (a ``retired.yaml``) were found to be needed again on ``base``."""
     reports = {item.name: Judgement(item.now) for item in found if item.now is not None}
-    _cache(workspace).put(_key(base, records), reports)
+    kept_verdicts(workspace).put(_key(base, records), reports)
 
 
 def kept_resurfaced(workspace: Workspace, base: Base) -> tuple[str, ...]:
@@ -61,11 +61,7 @@ def kept_resurfaced(workspace: Workspace, base: Base) -> tuple[str, ...]:
     file = workspace.series_path(base.name) / RETIRED
     if not file.is_file():
         return ()
-    return tuple(_cache(workspace).get(_key(base, file.read_bytes())) or ())
-
-
-def _cache(workspace: Workspace) -> VerdictCache:
-    return VerdictCache(workspace.state_dir / "cache" / "verdicts")
+    return tuple(kept_verdicts(workspace).get(_key(base, file.read_bytes())) or ())
 
 
 def _key(base: Base, records: bytes) -> str:

@@ -15,7 +15,7 @@ from functools import cached_property
 from patchq.engine.header_edit import add_field, rename_required, with_subject
 from patchq.engine.importing import patch_name
 from patchq.engine.project import Project
-from patchq.engine.restack import Changes, Restacker, Work, changes, settled, settled_words
+from patchq.engine.restack import Changes, Restacker, Work, changes, settles
 from patchq.engine.stack import PatchRefusedError
 from patchq.engine.transaction import Transaction
 from patchq.engine.units import Unit, split_units
@@ -51,7 +51,9 @@ class Edited:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of it, the records that it settles included."""
-        return (*self.remarks, *map(settled_words, settled(self.new)))
+        names = self.new.series.names
+        settled = (f"{name} {words}" for name in names for words in settles(self.new, name))
+        return (*self.remarks, *settled)
 
     @cached_property
     def changes(self) -> Changes:

@@ -26,12 +26,18 @@ from patchq.model.verdict import (
     PathChange,
     Verdict,
 )
+from patchq.model.workspace import Workspace
 
 
 def key_of(facts: object) -> str:
     """The key of anything JSON can hold."""
     text = json.dumps(facts, sort_keys=True, ensure_ascii=True)
     return sha256(text.encode()).hexdigest()
+
+
+def kept_verdicts(workspace: Workspace) -> VerdictCache:
+    """What the workspace keeps."""
+    return VerdictCache(workspace.cache_dir / "verdicts")
 
 
 class VerdictCache:

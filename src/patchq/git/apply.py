@@ -15,7 +15,8 @@ from pathlib import Path
 from git.index.fun import read_cache, write_cache
 from git.index.typ import BaseIndexEntry, IndexEntry
 
-from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
+from patchq.git.merge import read_stage
+from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, encode_path
 from patchq.git.process import Git
 
 
@@ -112,7 +113,8 @@ class _Index:
             return _read_index(self.file)
         except ValueError:
             listed = self.git.run("ls-files", "--stage", "-z", environment=self._environment)
-            return dict(map(_staged, listed.stdout.split(b"\0")[:-1]))
+            rows = map(read_stage, listed.stdout.split(b"\0")[:-1])
+            return {path: Entry(stage.mode, stage.oid) for path, stage in rows}
 
     @property
     def _environment(self) -> Mapping[str, str]:
@@ -121,13 +123,6 @@ class _Index:
     def _change(self, *args: str, stdin: bytes) -> Refused | None:
         result = self.git.run(*args, stdin=stdin, environment=self._environment, allow=(0, 1, 128))
         return Refused(_reason(result.stderr)) if result.status else None
-
-
-def _staged(row: bytes) -> tuple[str, Entry]:
-    """A line of ``git ls-files --stage``: mode, id and stage, a tab, and the path."""
-    words, _, path = row.partition(b"\t")
-    mode, oid, _stage = words.decode().split()
-    return decode_path(path), Entry(mode, oid)
 
 
 def _reason(stderr: bytes) -> str:

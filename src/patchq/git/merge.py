@@ -110,6 +110,16 @@ def _trivial(question: Question) -> str | None:
     return None
 
 
+def read_stage(row: bytes) -> tuple[str, Stage]:
+    """A path and its entry as git writes them: mode, id and stage, a tab, the path.
+
+    So do ``git ls-files --stage -z`` and ``git merge-tree``.
+    """
+    words, _, path = row.partition(b"\t")
+    mode, oid, number = words.decode().split()
+    return decode_path(path), Stage(int(number), mode, oid)
+
+
 def _parse(raw: bytes) -> list[Merged]:
     """Read ``git merge-tree --stdin`` output: status, tree, conflicted paths, an empty field."""
     answers = []
@@ -120,8 +130,6 @@ def _parse(raw: bytes) -> list[Merged]:
         for field in fields:
             if not field:
                 break
-            info, _, path = field.partition(b"\t")
-            mode, oid, stage = info.decode().split(" ")
-            conflicts.append((decode_path(path), Stage(int(stage), mode, oid)))
+            conflicts.append(read_stage(field))
         answers.append(Merged(tree, status == b"1", tuple(conflicts)))
     return answers

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from patchq.git.objects import Entry, decode_path, encode_path
+from patchq.git.merge import Stage, read_stage
+from patchq.git.objects import Entry, encode_path
 from patchq.git.process import Result
 from patchq.git.store import Store
 
@@ -157,9 +158,15 @@ class Worktree:
 
     def unmerged(self) -> tuple[str, ...]:
         """The paths that stand in the index unmerged."""
-        listed = self._run("ls-files", "--unmerged", "-z").stdout.split(b"\0")[:-1]
-        paths = (decode_path(line.partition(b"\t")[2]) for line in listed)
-        return tuple(dict.fromkeys(paths))
+        return tuple(dict.fromkeys(path for path, _ in self._stages("--unmerged")))
+
+    def index(self) -> dict[str, Entry]:
+        """The entries of the index that are merged."""
+        stages = self._stages("--stage")
+        return {path: Entry(stage.mode, stage.oid) for path, stage in stages if not stage.number}
+
+    def _stages(self, option: str) -> Iterator[tuple[str, Stage]]:
+        return map(read_stage, self._run("ls-files", option, "-z").stdout.split(b"\0")[:-1])
 
     def snapshot(self) -> str:
         """The tree of what stands there: files new, changed, gone, whether staged or not.

@@ -68,6 +68,11 @@ class Workspace:
         return self.root / ".patchq"
 
     @property
+    def cache_dir(self) -> Path:
+        """Where answers are kept that can be had again."""
+        return self.state_dir / "cache"
+
+    @property
     def store_path(self) -> Path:
         """The bare repository of our own that upstream is fetched into."""
         return self.state_dir / "store.git"
