@@ -22,9 +22,9 @@ from pathlib import Path
 
 from scratch import Scratch
 
-from patchq.engine.change import Change, Changes
-from patchq.engine.names import Names
-from patchq.engine.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.missing_names import Names
+from patchq.engine.backport.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.upstream_change import Change, Changes
 from patchq.git.history import History
 
 _GIT_DEPS = "git-deps"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from patchq.engine.hop import Hop
+from patchq.engine.workspace.upstream_range import Hop
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.git.merge import Question

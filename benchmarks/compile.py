@@ -26,7 +26,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from patchq.engine.verify.fatbin import read_library
+from patchq.engine.verify.wheel.fatbin import read_library
 from patchq.errors import InputError, Where
 
 MANIFEST = "patchq-manifest.json"
@@ -162,7 +162,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _planned(tree: Path, root: Path, machine: str, facts: Mapping[str, Any]) -> Plan:
     # here, as `run` must do without git and its package
-    from patchq.engine.verify.probe import Prober, Question
+    from patchq.engine.verify.build.evaluate import Prober, Question
     from patchq.git.objects import Entry
     from patchq.git.store import open_store
     from patchq.model.recipe import read_recipe

@@ -24,9 +24,9 @@ from cases import Case, CaseMaker, Group
 from peers import Peer, Peers
 from scratch import Scratch, rebase
 
-from patchq.engine.hop import Hop
-from patchq.engine.project import Project
-from patchq.engine.stack import Stack
+from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import Hop
 from patchq.errors import PatchqError
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 
-from patchq.engine.hop import Hop
+from patchq.engine.workspace.upstream_range import Hop
 from patchq.model.patch import Patch
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine.project import Project
-from patchq.engine.rebase import Rebased, rebase_series
-from patchq.engine.stack import Stack
-from patchq.engine.verdict_cache import kept_verdicts
+from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.rebase.rebase import Rebased, rebase_series
+from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError, Where
 from patchq.git.lender import Lender, find_lender
 from patchq.git.store import Store, open_store

@@ -22,10 +22,10 @@ from pathlib import Path
 
 from scratch import Scratch, rebase
 
-from patchq.engine.hop import Hop
-from patchq.engine.project import Project
-from patchq.engine.rebase import Rebased
-from patchq.engine.stack import Stack
+from patchq.engine.rebase.rebase import Rebased
+from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import Hop
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.model.patch import Patch, read_patch

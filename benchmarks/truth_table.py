@@ -14,8 +14,8 @@ from pathlib import Path
 
 from scratch import Scratch, rebase, tree_of
 
-from patchq.engine.project import Project
-from patchq.engine.stack import Stack
+from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.project import Project
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.verdict import Evidence, HunkState, PatchReport, Verdict
 

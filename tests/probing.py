@@ -11,9 +11,9 @@ from typing import Any
 
 from miniature import Miniature
 
-from patchq.engine.verify.architectures import architectures
-from patchq.engine.verify.cmake import find_cmake
-from patchq.engine.verify.probe import Prober, Question
+from patchq.engine.verify.build.architectures import architectures
+from patchq.engine.verify.build.cmake import find_cmake
+from patchq.engine.verify.build.evaluate import Prober, Question
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
 from patchq.model.settings import BuildSettings, Target

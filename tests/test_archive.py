@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from patchq.archives import reader as archive
+from patchq.archives.reader import default_excludes, import_archive, read_archive
 from patchq.errors import InputError
-from patchq.git import archive
-from patchq.git.archive import default_excludes, import_archive, read_archive
 from patchq.git.process import Git
 from patchq.model.coverage import Coverage
 

@@ -12,9 +12,9 @@ from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project, placed
 
-from patchq.engine.change import Changes
-from patchq.engine.endings import End, ends_of
-from patchq.engine.sources import Sources
+from patchq.engine.backport.requests import Sources
+from patchq.engine.backport.shipped_in import End, ends_of
+from patchq.engine.backport.upstream_change import Changes
 from patchq.errors import UpstreamError, Where
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired, Standing, read_retired, render_retired

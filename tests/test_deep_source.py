@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 
-from patchq.engine.pynames import read_module, read_uses
-from patchq.engine.pytext import NotPythonError, parse
-from patchq.engine.symbols import outline
-from patchq.engine.verify.modules import read_facts
+from patchq.engine.languages.outline import outline
+from patchq.engine.languages.python_modules import read_facts
+from patchq.engine.languages.python_names import read_module, read_uses
+from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.verify.parse import reader_of
 
 DEPTH = 2000

@@ -11,7 +11,7 @@ from miniature import ENVIRONMENT, MakeMiniature, Miniature
 from seriesbench import A, B, Bench, C, begin, changed, lines, three
 from workspaces import make_workspace
 
-from patchq.engine.operation import hash_target
+from patchq.engine.rebase.operation import hash_target
 from patchq.model.retired import Standing
 from patchq.model.verdict import Memory, Verdict
 

@@ -20,9 +20,9 @@ from miniature import DAY, ENVIRONMENT, FIRST_DATE, Entry, MakeMiniature, Miniat
 from miniature import symlink as link
 from workspaces import make_workspace, open_project, pinned
 
-from patchq.engine.export import MANIFEST, default_name, export_series, prepare_export
-from patchq.engine.forms import Form
-from patchq.engine.selection import select
+from patchq.engine.export.export import MANIFEST, default_name, export_series, prepare_export
+from patchq.engine.export.formats import Form
+from patchq.engine.series.selection import select
 from patchq.errors import InputError
 from patchq.model.lock import Archive, Lock
 from patchq.model.retired import Retired, Standing, render_retired

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 
-from patchq.engine.verify.fatbin import read_library, read_wheel
-from patchq.engine.verify.wheel import manifest_predictions, verify_wheel
+from patchq.engine.verify.wheel.check import manifest_predictions, verify_wheel
+from patchq.engine.verify.wheel.fatbin import read_library, read_wheel
 from patchq.errors import InputError
 from patchq.model.prediction import (
     PredictedLibrary,
@@ -297,7 +297,7 @@ def test_the_command_needs_a_manifest_and_nothing_else(patchq: CommandLine, tmp_
 
 @pytest.mark.registry
 def test_a_release_wheel_is_as_predicted(tmp_path: Path) -> None:
-    from patchq.git.pypi import Requirement, download
+    from patchq.archives.pypi import Requirement, download
 
     wheel = download(
         Requirement("sglang-kernel", "0.4.5"), tmp_path, platform="manylinux2014_aarch64"

@@ -12,7 +12,8 @@ from commandline import CommandLine
 from miniature import ENVIRONMENT, Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, pinned
 
-from patchq.engine.importing import patch_name, read_given
+from patchq.engine.importing.importing import read_given
+from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
 from patchq.model.lock import Archive
 from patchq.model.patch import Patch

@@ -10,9 +10,9 @@ import pytest
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.selection import select
+from patchq.engine.languages.python_modules import FactsCache, read_facts
+from patchq.engine.series.selection import select
 from patchq.engine.verify import imports
-from patchq.engine.verify.modules import FactsCache, read_facts
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import Where
 from patchq.model.verification import Outcome, Section

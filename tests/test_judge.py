@@ -12,9 +12,9 @@ import pytest
 from miniature import Edits, MakeMiniature, Miniature, executable, submodule, symlink
 from workspaces import make_workspace, open_project, placed
 
-from patchq.engine.judge import Judgement
-from patchq.engine.rebase import Rebased, judge_series
-from patchq.git.archive import import_archive
+from patchq.archives.reader import import_archive
+from patchq.engine.judge.judge import Judgement
+from patchq.engine.rebase.rebase import Rebased, judge_series
 from patchq.git.process import Git
 from patchq.git.store import open_store
 from patchq.model.coverage import Coverage

@@ -10,9 +10,9 @@ from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
-from patchq.engine.project import Project
-from patchq.engine.rebase import judge_series
-from patchq.engine.upstream import Upstream
+from patchq.engine.rebase.rebase import judge_series
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream import Upstream
 from patchq.errors import UpstreamError
 from patchq.git.history import History
 from patchq.git.lender import Lender, find_lender

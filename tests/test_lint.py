@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 
-from patchq.engine.lint import Code, Finding, Severity, fix, lint, lint_workspace
-from patchq.engine.transaction import Transaction
+from patchq.engine.series.lint import Code, Finding, Severity, fix, lint, lint_workspace
+from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.workspace import Workspace

@@ -11,10 +11,10 @@ from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.forecast import forecast
-from patchq.engine.matrix import lifecycle, story
-from patchq.engine.rebase import judge_series, new_directory
-from patchq.engine.revive import revive
+from patchq.engine.rebase.forecast import forecast
+from patchq.engine.rebase.matrix import lifecycle, story
+from patchq.engine.rebase.rebase import judge_series, new_directory
+from patchq.engine.rebase.revive import revive
 from patchq.errors import FindingsError, InputError, UpstreamError
 from patchq.model.retired import Retired, Standing, render_retired
 from patchq.model.verdict import EvidenceKind, Memory, Verdict
@@ -271,7 +271,7 @@ def test_kept_verdicts_are_used_and_a_changed_patch_is_judged_anew(
     project = open_project(workspace, upstream)
     before = judge_series(project, "v1", "v2").report
     with monkeypatch.context() as patched:
-        patched.setattr("patchq.engine.judge.Judge.judge", None)  # nothing may be judged again
+        patched.setattr("patchq.engine.judge.judge.Judge.judge", None)  # judged once
         assert judge_series(open_project(workspace, upstream), "v1", "v2").report == before
     patch = workspace.series_path("v1") / "off.patch"
     patch.write_bytes(patch.read_bytes().replace(b"+step_5 = off", b"+step_5 = on"))

@@ -8,10 +8,10 @@ import pytest
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.change import Changes
-from patchq.engine.names import Names
-from patchq.engine.origin import Foreign, Origins, Proof
-from patchq.engine.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.missing_names import Names
+from patchq.engine.backport.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.upstream_change import Changes
+from patchq.engine.importing.cut_from import Foreign, Origins, Proof
 from patchq.errors import InputError
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))

@@ -8,7 +8,7 @@ import pytest
 from miniature import MakeMiniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.selection import select
+from patchq.engine.series.selection import select
 from patchq.engine.verify import pins
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import InputError, Where

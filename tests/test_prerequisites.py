@@ -8,10 +8,10 @@ import pytest
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.between import Between
-from patchq.engine.change import Changes
-from patchq.engine.names import Names
-from patchq.engine.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.missing_commits import Between
+from patchq.engine.backport.missing_names import Names
+from patchq.engine.backport.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.upstream_change import Changes
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 

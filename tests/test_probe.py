@@ -11,11 +11,11 @@ import pytest
 from miniature import MakeMiniature
 from probing import SETTINGS, Bench, configure, lists, shape
 
-from patchq.engine.verify import cmake
-from patchq.engine.verify.architectures import property_flags
-from patchq.engine.verify.cmake import CMake, Evaluation, find_cmake
-from patchq.engine.verify.expressions import Context, UnknownExpressionError, evaluate
-from patchq.engine.verify.probe import Question
+from patchq.engine.verify.build import cmake
+from patchq.engine.verify.build.architectures import property_flags
+from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.build.evaluate import Question
+from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.errors import PatchqError, Where
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build

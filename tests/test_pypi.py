@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from patchq.archives.pypi import Requirement, download, parse_requirement
+from patchq.archives.reader import sha256_of
 from patchq.errors import InputError, UpstreamError
-from patchq.git.archive import sha256_of
-from patchq.git.pypi import Requirement, download, parse_requirement
 
 ONE = Requirement("demo-pkg", "1.0")
 X86 = "demo_pkg-1.0-cp312-cp312-manylinux_2_34_x86_64.whl"

@@ -15,7 +15,7 @@ from forkserver import ForkServer
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
-from patchq.engine.transaction import newest, recover, undo
+from patchq.engine.workspace.transaction import newest, recover, undo
 from patchq.errors import InputError
 from patchq.model.workspace import Workspace
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchq.engine.symbols import outline
+from patchq.engine.languages.outline import outline
 
 PYTHON = b"""\
 import os

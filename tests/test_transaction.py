@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from patchq.engine.locking import exclusive
-from patchq.engine.transaction import KEPT, Transaction, aside, recover, undo
+from patchq.engine.workspace.locking import exclusive
+from patchq.engine.workspace.transaction import KEPT, Transaction, aside, recover, undo
 from patchq.errors import InputError, PatchqError
 from patchq.model.workspace import Workspace
 

@@ -13,12 +13,12 @@ from commandline import CommandLine
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.project import Project
-from patchq.engine.selection import select
-from patchq.engine.verify import cmake
-from patchq.engine.verify.effect import effects_on
+from patchq.engine.series.selection import select
+from patchq.engine.verify.build import cmake
+from patchq.engine.verify.build.effect import effects_on
 from patchq.engine.verify.parse import reader_of
 from patchq.engine.verify.verify import verify_series
+from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, PatchqError, Where
 from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.retired import Retired, Standing, render_retired
@@ -310,7 +310,7 @@ def test_no_effects_where_nothing_can_be_evaluated(
     )
     (project.workspace.series_path("v2") / "recipe.yaml").write_text("project: kernel\n")
     assert effects_on(project, "v2", patches)
-    monkeypatch.setattr("patchq.engine.verify.effect.has_cmake", lambda: False)
+    monkeypatch.setattr("patchq.engine.verify.build.effect.has_cmake", lambda: False)
     assert effects_on(project, "v2", patches) == {}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from miniature import Miniature
 
-from patchq.engine.project import Project
+from patchq.engine.workspace.project import Project
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
 from patchq.model.lock import Base, Lock, render_lock

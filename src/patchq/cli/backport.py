@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from patchq.cli.session import Session
-    from patchq.engine.backport import Brought, Company, Terms
-    from patchq.engine.change import Change, Changes
-    from patchq.engine.landing import Collision
-    from patchq.engine.prerequisites import Found, Prerequisite
+    from patchq.engine.backport.apply_change import Collision
+    from patchq.engine.backport.backport import Brought, Company, Terms
+    from patchq.engine.backport.prerequisites import Found, Prerequisite
+    from patchq.engine.backport.upstream_change import Change, Changes
     from patchq.model.series import Guard
 
 SCHEMA = "patchq.backport/1"
@@ -82,10 +82,9 @@ def backport(
       patchq backport c14312a66420 --guard experiment
       patchq backport --file 36186.diff --onto v0.5.18
     """
-    from patchq.engine.backport import Backporter
-    from patchq.engine.change import Changes
-    from patchq.engine.importing import open_series
-    from patchq.engine.transaction import Transaction
+    from patchq.engine.backport.backport import Backporter
+    from patchq.engine.backport.upstream_change import Changes
+    from patchq.engine.workspace.transaction import Transaction
 
     here = session(context)
     if not requests and not file:
@@ -96,7 +95,7 @@ def backport(
     patterns = (*here.settings.backport_exclude, *(exclude or ()))
     changes = Changes(here.store, here.settings, patterns)
     with here.writing() as workspace, here.progress("backport") as progress:
-        directory = open_series(workspace, tag)
+        directory = workspace.load_or_empty(tag)
         wanted = _wanted(here, changes, tag, requests or (), file or (), main)
         terms = _terms(guard or (), name, _company(with_prerequisites, squash), limit)
         backporter = Backporter(here.project, directory, changes, terms)
@@ -132,8 +131,9 @@ def _wanted(
     """The changes asked for, in order, each with where it comes from if that is a file."""
     import sys
 
-    from patchq.engine.origin import Origins
-    from patchq.engine.sources import Sources, main_tip
+    from patchq.engine.backport.requests import Sources
+    from patchq.engine.importing.cut_from import Origins
+    from patchq.engine.workspace.main_branch import main_tip
 
     tip = main_tip(here.project, main)
     sources = Sources(here.project, changes, tip, terminal=sys.stderr.isatty())
@@ -154,15 +154,15 @@ def _wanted(
 def _terms(guards: Sequence[str], name: str | None, company: Company, limit: int) -> Terms:
     from datetime import UTC, datetime
 
-    from patchq.engine.backport import Terms
-    from patchq.engine.importing import now
+    from patchq.engine.backport.backport import Terms
+    from patchq.engine.series.message import now
 
     today = datetime.fromtimestamp(int(now().split()[0]), UTC).date().isoformat()
     return Terms(today, tuple(map(_guard, guards)), name, company, limit)
 
 
 def _company(with_prerequisites: bool, squash: bool) -> Company:
-    from patchq.engine.backport import Company
+    from patchq.engine.backport.backport import Company
 
     if squash:
         return Company.SQUASHED
@@ -193,7 +193,7 @@ def _text(tag: str, brought: Sequence[Brought], *, done: bool, dry_run: bool) ->
 
 def _shortfall(tag: str, found: Found) -> Iterator[str]:
     """Why a change does not come in by itself, what would bring it, and what by hand is left."""
-    from patchq.engine.prerequisites import Outcome
+    from patchq.engine.backport.prerequisites import Outcome
 
     change = found.change
     problems = [

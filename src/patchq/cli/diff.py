@@ -51,7 +51,7 @@ def diff(
 
 def _series(run: Session, old: str, new: str, *, as_json: bool) -> None:
     from patchq.cli import output
-    from patchq.engine.series_diff import compare_series
+    from patchq.engine.series.compare import compare_series
     from patchq.report.series_diff import render_series_diff, render_series_diff_json
 
     found = compare_series(run.workspace.load(old), run.workspace.load(new))
@@ -63,7 +63,7 @@ def _series(run: Session, old: str, new: str, *, as_json: bool) -> None:
 
 def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> None:
     from patchq.cli import output
-    from patchq.engine.series_diff import compare_selections
+    from patchq.engine.series.compare import compare_selections
     from patchq.report.series_diff import render_guard_diff, render_guard_diff_json
 
     found = compare_selections(run.workspace.load(tag), run.settings, guards)
@@ -76,7 +76,7 @@ def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> 
 def _patch(run: Session, old: str, new: str, name: str) -> None:
     import sys
 
-    from patchq.engine.series_diff import compare_patch
+    from patchq.engine.series.compare import compare_patch
     from patchq.model.series import meant_name
 
     before, after = run.workspace.load(old), run.workspace.load(new)

@@ -30,7 +30,7 @@ def drop(
       patchq drop fa3-off.patch --reason "built on aarch64 only"
       patchq drop a.patch b.patch --tag v0.5.18 --forget
     """
-    from patchq.engine import series_edit
+    from patchq.engine.series import edits
 
     if forget and reason is not None:
         raise typer.BadParameter("--reason and --forget exclude each other")
@@ -40,7 +40,7 @@ def drop(
         context,
         f"drop {' '.join(names)}",
         tag,
-        lambda project, series: series_edit.drop(project, series, names, why),
+        lambda project, series: edits.drop(project, series, names, why),
         dry_run=dry_run,
         as_json=json,
     )

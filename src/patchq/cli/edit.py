@@ -11,7 +11,7 @@ from patchq.cli.series_edits import patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.edit_state import Edit
+    from patchq.engine.edit.state import Edit
 
 SCHEMA = "patchq.edit-opened/1"
 
@@ -51,7 +51,7 @@ def edit(
             raise typer.BadParameter("--abort goes alone")
         _abort(run)
         return
-    from patchq.engine.editing import begin
+    from patchq.engine.edit.session import begin
 
     if tag is not None and patch is None and tag not in run.lock.names:
         tag, patch = None, tag
@@ -66,7 +66,7 @@ def edit(
 
 def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
     """Say where the worktree is, and what to do in it."""
-    from patchq.engine.edit_state import WORKTREE
+    from patchq.engine.edit.state import WORKTREE
 
     path = run.workspace.state_dir / WORKTREE
     if as_json:
@@ -93,7 +93,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
 
 
 def _abort(run: Session) -> None:
-    from patchq.engine.editing import abort
+    from patchq.engine.edit.session import abort
 
     with run.going_on() as workspace:
         head = abort(workspace)

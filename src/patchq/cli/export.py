@@ -13,7 +13,7 @@ from patchq.cli.session import Session, session
 from patchq.errors import FindingsError
 
 if TYPE_CHECKING:
-    from patchq.engine.export import Prepared
+    from patchq.engine.export.export import Prepared
     from patchq.model.verification import Failure
 
 
@@ -69,15 +69,15 @@ def export(
       patchq export v0.5.17 --format git -o tree.git
       patchq export v0.5.17 --print-build
     """
-    from patchq.engine.export import (
+    from patchq.engine.export.export import (
         default_name,
         export_series,
         prepare_export,
         render_build,
         render_record,
     )
-    from patchq.engine.forms import Form
-    from patchq.engine.selection import select
+    from patchq.engine.export.formats import Form
+    from patchq.engine.series.selection import select
 
     run = session(context)
     chosen = Form(form.value) if form else Form.of(to)

@@ -33,7 +33,7 @@ def fetch(
       patchq --upstream ~/src/sglang fetch
       patchq fetch --whole
     """
-    from patchq.engine.upstream import fetch_bases, is_url
+    from patchq.engine.workspace.upstream import fetch_bases, is_url
     from patchq.git.remote import Remote
 
     run = session(context)

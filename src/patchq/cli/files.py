@@ -13,7 +13,7 @@ from patchq.cli.session import session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from patchq.engine.selection import Selection
+    from patchq.engine.series.selection import Selection
 
 SCHEMA = "patchq.files/1"
 
@@ -40,7 +40,7 @@ def files(
     """
     import os
 
-    from patchq.engine.selection import select, touched
+    from patchq.engine.series.selection import select, touched
 
     run = session(context)
     tag = tag or run.newest_series

@@ -26,14 +26,14 @@ def fold(
     Examples:
       patchq fold kernel-gate.patch kernel-gate-fix.patch
     """
-    from patchq.engine import series_edit
+    from patchq.engine.series import edits
 
     into, *names = patch_names(context, tag, [into, *names])
     change(
         context,
         f"fold {into} {' '.join(names)}",
         tag,
-        lambda project, series: series_edit.fold(project, series, into, names),
+        lambda project, series: edits.fold(project, series, into, names),
         dry_run=dry_run,
         as_json=json,
     )

@@ -37,7 +37,7 @@ def guard(
       patchq guard extra.patch --unless slim
       patchq guard extra.patch --none
     """
-    from patchq.engine import series_edit
+    from patchq.engine.series import edits
     from patchq.model.series import Guard, SeriesEntry
 
     (name,) = patch_names(context, tag, [name])
@@ -58,7 +58,7 @@ def guard(
         context,
         f"guard {name}",
         tag,
-        lambda project, series: series_edit.guard(project, series, name, guards),
+        lambda project, series: edits.guard(project, series, name, guards),
         dry_run=dry_run,
         as_json=json,
     )

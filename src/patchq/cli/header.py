@@ -12,9 +12,9 @@ from patchq.cli.session import Session, session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.project import Project
-    from patchq.engine.series_edit import Edited
-    from patchq.engine.wording import Wording
+    from patchq.engine.series.edits import Edited
+    from patchq.engine.series.message import Wording
+    from patchq.engine.workspace.project import Project
     from patchq.model.patch import Patch
 
 SCHEMA = "patchq.header/1"
@@ -85,13 +85,13 @@ def _edited(
 ) -> Edited:
     from dataclasses import replace
 
-    from patchq.engine.header_edit import (
+    from patchq.engine.series.edits import Edited
+    from patchq.engine.series.header_edit import (
         add_field,
         parse_field,
         remove_field,
         set_field,
     )
-    from patchq.engine.series_edit import Edited
 
     directory = project.workspace.load(series)
     patch = directory.patches[directory.series.entry(name).name]
@@ -110,9 +110,8 @@ def _edited(
 
 
 def _reworded(project: Project, patch: Patch, subject: str | None, *, edit: bool) -> Patch:
-    from patchq.engine.header_edit import check_fields, with_message, with_subject
-    from patchq.engine.importing import now
-    from patchq.engine.wording import wording
+    from patchq.engine.series.header_edit import check_fields, with_message, with_subject
+    from patchq.engine.series.message import now, wording
     from patchq.git.identity import user_identity
 
     old = wording(patch, author=user_identity(project.workspace.root), date=now())
@@ -128,7 +127,7 @@ def _from_editor(project: Project, words: Wording) -> Wording:
     """``words`` as the user's editor leaves them; the text is kept where it is refused later."""
     from dataclasses import replace
 
-    from patchq.engine.wording import normalised
+    from patchq.engine.series.message import normalised
     from patchq.git.editor import edit_file
     from patchq.model.workspace import ensure_state_dir
 

@@ -16,9 +16,9 @@ from patchq.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from patchq.engine.importing import Given, Imported, Notice
-    from patchq.engine.project import Project
-    from patchq.engine.series_edit import Edited
+    from patchq.engine.importing.importing import Given, Imported, Notice
+    from patchq.engine.series.edits import Edited
+    from patchq.engine.workspace.project import Project
     from patchq.model.series import Guard
 
 SCHEMA = "patchq.import/1"
@@ -95,10 +95,11 @@ def import_patches(
             )
         _replace(context, files, tag, name, main, dry_run=dry_run, as_json=as_json)
         return
-    from patchq.engine.foreign import Foreigners
-    from patchq.engine.importing import Importer, Terms, now, open_series
-    from patchq.engine.sources import main_tip
-    from patchq.engine.transaction import Transaction
+    from patchq.engine.importing.foreign import Foreigners
+    from patchq.engine.importing.importing import Importer, Terms
+    from patchq.engine.series.message import now
+    from patchq.engine.workspace.main_branch import main_tip
+    from patchq.engine.workspace.transaction import Transaction
     from patchq.git.identity import user_identity
 
     here = session(context)
@@ -112,7 +113,7 @@ def import_patches(
         write_end=propose_end,
     )
     with here.writing() as workspace, here.progress("import") as progress:
-        directory = open_series(workspace, tag)
+        directory = workspace.load_or_empty(tag)
         over = Foreigners(here.project, tag, main_tip(here.project, main))
         guards = here.settings.default_guards
         importer = Importer(here.store, base, directory, guards, terms, over.bring_over)
@@ -145,10 +146,11 @@ def _replace(
     contents = dict(_contents(files, name))
 
     def make(project: Project, tag: str) -> Edited:
-        from patchq.engine.foreign import Foreigners
-        from patchq.engine.importing import Terms, now
-        from patchq.engine.replacing import replace_patches
-        from patchq.engine.sources import main_tip
+        from patchq.engine.importing.foreign import Foreigners
+        from patchq.engine.importing.importing import Terms
+        from patchq.engine.importing.replace import replace_patches
+        from patchq.engine.series.message import now
+        from patchq.engine.workspace.main_branch import main_tip
         from patchq.git.identity import user_identity
 
         over = Foreigners(project, tag, main_tip(project, main))
@@ -160,7 +162,7 @@ def _replace(
 
 
 def _read(files: Sequence[str], name: str | None) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
-    from patchq.engine.importing import read_given
+    from patchq.engine.importing.importing import read_given
 
     given: list[Given] = []
     notices: list[Notice] = []
@@ -192,7 +194,7 @@ def _guard(text: str) -> Guard:
 
 
 def _text(tag: str, patches: Iterable[Imported], *, dry_run: bool) -> str:
-    from patchq.engine.importing import Form
+    from patchq.engine.importing.importing import Form
 
     words = {
         Form.VERBATIM: "as it is",

@@ -46,8 +46,8 @@ def import_upstream(
       patchq import-upstream project-1.2.tar.gz --tag v1.2
       patchq import-upstream pypi:sglang==0.5.17 --tag v0.5.17 --prefix python
     """
-    from patchq.engine.archives import Import, find_archive, import_base
-    from patchq.engine.upstream import add_bases, open_own
+    from patchq.archives.bases import Import, find_archive, import_base
+    from patchq.engine.workspace.upstream import add_bases, open_own
 
     run = session(context)
     if after is not None:

@@ -32,7 +32,7 @@ def init(
       patchq init --upstream https://github.com/sgl-project/sglang
       patchq init downstream --upstream ~/src/sglang
     """
-    from patchq.engine.setup import make_workspace
+    from patchq.engine.workspace.init import make_workspace
     from patchq.errors import InputError
 
     run = session(context)

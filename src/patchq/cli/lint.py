@@ -13,7 +13,7 @@ from patchq.model.workspace import LOCK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.lint import Finding, Severity
+    from patchq.engine.series.lint import Finding, Severity
     from patchq.model.workspace import Workspace
 
 SCHEMA = "patchq.lint/1"
@@ -43,7 +43,7 @@ def lint(
       patchq lint
       patchq lint v0.5.17 --fix
     """
-    from patchq.engine.lint import Severity, lint, lint_workspace
+    from patchq.engine.series.lint import Severity, lint, lint_workspace
 
     here = session(context)
     findings = list(lint_workspace(here.workspace))
@@ -66,8 +66,8 @@ def lint(
 
 
 def _fix(workspace: Workspace, tags: Sequence[str]) -> list[str]:
-    from patchq.engine.lint import fix
-    from patchq.engine.transaction import Transaction
+    from patchq.engine.series.lint import fix
+    from patchq.engine.workspace.transaction import Transaction
 
     transaction = Transaction(workspace, f"lint --fix {' '.join(tags)}")
     repaired = [f"{tag}/{name}" for tag in tags for name in fix(workspace, tag, transaction)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from patchq.engine.selection import Selection
+    from patchq.engine.series.selection import Selection
     from patchq.model.series import SeriesEntry
 
 SCHEMA = "patchq.list/1"
@@ -70,7 +70,7 @@ def list_patches(
     """
     import os
 
-    from patchq.engine.selection import require_order, select
+    from patchq.engine.series.selection import require_order, select
 
     run = session(context)
     tag = tag or run.newest_series
@@ -85,7 +85,7 @@ def list_patches(
         for entry in selection.entries:
             typer.echo(os.fsencode(selection.directory.path / entry.name))
         return
-    from patchq.engine.rebase import ages
+    from patchq.engine.rebase.rebase import ages
 
     show = _print_json if json else _print_table
     problems += show(selection, ages(run.workspace, tag))

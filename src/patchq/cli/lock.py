@@ -51,7 +51,7 @@ def lock(
 
 
 def _add(run: Session, names: list[str], after: str | None) -> None:
-    from patchq.engine.upstream import Upstream, add_bases, lock_names, parse_request
+    from patchq.engine.workspace.upstream import Upstream, add_bases, lock_names, parse_request
     from patchq.git.remote import Remote
 
     requests = [parse_request(name) for name in names]
@@ -73,7 +73,7 @@ def _add(run: Session, names: list[str], after: str | None) -> None:
 
 
 def _check(run: Session, names: list[str]) -> None:
-    from patchq.engine.upstream import Upstream, moved
+    from patchq.engine.workspace.upstream import Upstream, moved
     from patchq.errors import UpstreamError
     from patchq.git.remote import Remote
 

@@ -34,8 +34,8 @@ def move(
       patchq move fa3-off.patch --first
       patchq move b.patch a.patch --after base.patch
     """
-    from patchq.engine import series_edit
-    from patchq.engine.series_edit import Place, Side
+    from patchq.engine.series import edits
+    from patchq.engine.series.edits import Place, Side
 
     names = patch_names(context, tag, names)
     if before is not None:
@@ -55,7 +55,7 @@ def move(
         context,
         f"move {' '.join(names)}",
         tag,
-        lambda project, series: series_edit.move(project, series, names, places[0]),
+        lambda project, series: edits.move(project, series, names, places[0]),
         dry_run=dry_run,
         as_json=json,
     )

@@ -37,8 +37,8 @@ def new(
       patchq new hotfix -m "Fix the clamp" --tag v0.5.17 --after base.patch
     """
     from patchq.cli.edit import show_opened
-    from patchq.engine.editing import NewPatch, begin
-    from patchq.engine.importing import patch_name
+    from patchq.engine.edit.session import NewPatch, begin
+    from patchq.engine.series.naming import patch_name
 
     if after is not None:
         (after,) = patch_names(context, tag, [after])

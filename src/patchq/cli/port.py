@@ -12,7 +12,7 @@ from patchq.cli.session import Session, session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.port import Ported
+    from patchq.engine.rebase.port import Ported
 
 SCHEMA = "patchq.port/1"
 
@@ -47,7 +47,7 @@ def port(
     """
     from contextlib import nullcontext
 
-    from patchq.engine import port as engine
+    from patchq.engine.rebase import port as engine
 
     run = session(context)
     tags = list(dict.fromkeys(tag for text in targets for tag in text.split(",") if tag))

@@ -10,8 +10,8 @@ from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.conflict import Taken
-    from patchq.engine.rebase import Rebased
+    from patchq.engine.rebase.rebase import Rebased
+    from patchq.engine.rebase.session import Taken
     from patchq.model.verdict import Report
 
 
@@ -102,9 +102,9 @@ def _start(
     json: bool,
 ) -> int:
     from patchq.cli import output
-    from patchq.engine.conflict import begin, write
-    from patchq.engine.operation import refuse_meanwhile
-    from patchq.engine.rebase import judge_series, refuse_existing
+    from patchq.engine.rebase.operation import refuse_meanwhile
+    from patchq.engine.rebase.rebase import judge_series, refuse_existing
+    from patchq.engine.rebase.session import begin, write
 
     if not dry_run:
         refuse_meanwhile(run.workspace)
@@ -128,7 +128,7 @@ def _start(
 
 
 def _continue(run: Session, json: bool) -> int:
-    from patchq.engine.conflict import go_on
+    from patchq.engine.rebase.session import go_on
 
     with run.going_on(), run.progress("rebasing") as progress:
         taken, rebased = go_on(run.project, progress)
@@ -143,8 +143,8 @@ def _continue(run: Session, json: bool) -> int:
 
 
 def _skip(run: Session, reason: str | None, json: bool) -> int:
-    from patchq.engine.conflict import resume, skip
-    from patchq.engine.operation import load
+    from patchq.engine.rebase.operation import load
+    from patchq.engine.rebase.session import resume, skip
 
     operation = load(run.workspace)
     if operation is None:
@@ -167,7 +167,7 @@ def _ask(stopped: str | None) -> str:
 
 
 def _accept_drift(run: Session, reason: str, json: bool) -> int:
-    from patchq.engine.conflict import accept_drift
+    from patchq.engine.rebase.session import accept_drift
 
     if not reason.strip():
         raise typer.BadParameter("--accept-drift needs a reason")
@@ -177,7 +177,7 @@ def _accept_drift(run: Session, reason: str, json: bool) -> int:
 
 
 def _abort(run: Session) -> int:
-    from patchq.engine.conflict import abort
+    from patchq.engine.rebase.session import abort
 
     with run.going_on():
         aborted = abort(run.workspace)

@@ -10,7 +10,7 @@ from patchq.cli.series_edits import DryRun, written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.editing import Outcome, Refreshed
+    from patchq.engine.edit.session import Outcome, Refreshed
 
 SCHEMA = "patchq.refresh/1"
 
@@ -34,8 +34,8 @@ def refresh(
       patchq refresh
       patchq refresh --amend --json
     """
-    from patchq.engine.editing import close, finish, is_written
-    from patchq.engine.editing import refresh as take_back
+    from patchq.engine.edit.session import close, finish, is_written
+    from patchq.engine.edit.session import refresh as take_back
 
     run = session(context)
     with run.going_on() as workspace:
@@ -53,7 +53,7 @@ def refresh(
 
 
 def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
-    from patchq.engine.editing import What
+    from patchq.engine.edit.session import What
 
     told = [each for each in refreshed.outcomes if each.what != (What.UNCHANGED,)]
     for each in told:
@@ -70,7 +70,7 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
 
 
 def _names(outcome: Outcome) -> str:
-    from patchq.engine.editing import What
+    from patchq.engine.edit.session import What
 
     if outcome.old is None:
         return outcome.name

@@ -23,14 +23,14 @@ def rename(
     Examples:
       patchq rename fix.patch qsa-gate-sm121.patch
     """
-    from patchq.engine import series_edit
+    from patchq.engine.series import edits
 
     (name,) = patch_names(context, tag, [name])
     change(
         context,
         f"rename {name} {wanted}",
         tag,
-        lambda project, series: series_edit.rename(project, series, name, wanted),
+        lambda project, series: edits.rename(project, series, name, wanted),
         dry_run=dry_run,
         as_json=json,
     )

@@ -15,7 +15,7 @@ from patchq.errors import InputError
 from patchq.model.verdict import Memory, Report, TargetEffect, Verdict
 
 if TYPE_CHECKING:
-    from patchq.engine.rebase import Rebased
+    from patchq.engine.rebase.rebase import Rebased
 
 
 def report(
@@ -72,7 +72,7 @@ def report(
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
-        from patchq.engine.matrix import lifecycle
+        from patchq.engine.rebase.matrix import lifecycle
 
         if tag is not None:
             raise InputError("--all reports on every series; leave out the tag")
@@ -98,8 +98,8 @@ def _has(report: Report, outcomes: Collection[Verdict | Memory]) -> bool:
 
 
 def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Rebased:
-    from patchq.engine.forecast import forecast
-    from patchq.engine.rebase import judge_series
+    from patchq.engine.rebase.forecast import forecast
+    from patchq.engine.rebase.rebase import judge_series
 
     if against is not None:
         with run.progress(f"judging {series} on {against}") as progress:
@@ -111,7 +111,7 @@ def _judged(run: Session, series: str, onto: str | None, against: str | None) ->
 
 def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
     """A note on each patch that names what it was taken from: when it ends."""
-    from patchq.engine.endings import ends_of
+    from patchq.engine.backport.shipped_in import ends_of
 
     told = []
     for patch in judged.report.patches:
@@ -122,7 +122,7 @@ def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
 
 
 def _with_effects(run: Session, judged: Rebased) -> Report:
-    from patchq.engine.verify.effect import effects_on
+    from patchq.engine.verify.build.effect import effects_on
 
     patches = [carried.patch for carried in judged.judgements.values() if carried.stands]
     with run.progress("evaluating the build"):

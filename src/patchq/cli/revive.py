@@ -27,7 +27,7 @@ def revive(
       patchq revive draft-clamp.patch
       patchq revive draft-clamp.patch v0.5.18
     """
-    from patchq.engine import revive as engine
+    from patchq.engine.rebase import revive as engine
 
     (name,) = patch_names(context, tag, [name], retired=True)
     change(

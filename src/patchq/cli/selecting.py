@@ -24,6 +24,6 @@ def selected_guards(
     run: Session, tag: str, guards: Iterable[str] | None, variants: Iterable[str] | None
 ) -> tuple[str, ...]:
     """The guards given, and those of the variants of the series on ``tag``."""
-    from patchq.engine.variants import guards_of
+    from patchq.engine.series.variants import guards_of
 
     return (*(guards or ()), *guards_of(run.workspace, tag, variants or ()))

@@ -10,9 +10,9 @@ import typer
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
-    from patchq.engine.project import Project
-    from patchq.engine.restack import Changes
-    from patchq.engine.series_edit import Edited
+    from patchq.engine.series.edits import Edited
+    from patchq.engine.series.restack import Changes
+    from patchq.engine.workspace.project import Project
 
 SCHEMA = "patchq.edited/1"
 

@@ -19,7 +19,7 @@ from patchq.model.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from patchq.engine.project import Project
+    from patchq.engine.workspace.project import Project
     from patchq.git.store import Store
     from patchq.model.lock import Lock
     from patchq.model.settings import Settings
@@ -37,7 +37,7 @@ class Session:
     @cached_property
     def workspace(self) -> Workspace:
         """The workspace around ``start``; an interrupted write to it is settled first."""
-        from patchq.engine.transaction import recover
+        from patchq.engine.workspace.transaction import recover
 
         workspace = find_workspace(self.start)
         settled = recover(workspace)
@@ -58,7 +58,7 @@ class Session:
     @cached_property
     def store(self) -> Store:
         """The workspace's store, with the objects of the lender that counts."""
-        from patchq.engine.upstream import open_upstream
+        from patchq.engine.workspace.upstream import open_upstream
 
         location = self.upstream or self._recorded_lender or self.lock.upstream
         opened = open_upstream(
@@ -71,7 +71,7 @@ class Session:
     @property
     def _recorded_lender(self) -> str | None:
         """The lender that an unfinished rebase began with."""
-        from patchq.engine.operation import load
+        from patchq.engine.rebase.operation import load
 
         try:
             operation = load(self.workspace)
@@ -82,7 +82,7 @@ class Session:
     @cached_property
     def project(self) -> Project:
         """All of it, as the engine takes it."""
-        from patchq.engine.project import Project
+        from patchq.engine.workspace.project import Project
 
         return Project(self.workspace, self.lock, self.settings, self.store)
 
@@ -103,8 +103,8 @@ class Session:
 
         Raises :class:`PatchqError` with the way out while a rebase is unfinished or an edit open.
         """
-        from patchq.engine.edit_state import refuse_while_open
-        from patchq.engine.operation import refuse_meanwhile
+        from patchq.engine.edit.state import refuse_while_open
+        from patchq.engine.rebase.operation import refuse_meanwhile
 
         with self.going_on() as workspace:
             refuse_meanwhile(workspace)
@@ -114,15 +114,15 @@ class Session:
     @contextmanager
     def going_on(self) -> Iterator[Workspace]:
         """The workspace, ours alone, to go on with an unfinished rebase or edit, or to end it."""
-        from patchq.engine.locking import exclusive
+        from patchq.engine.workspace.locking import exclusive
 
         with exclusive(self.workspace):
             yield self.workspace
 
     def under_way(self) -> str | None:
         """How to go on with the rebase or edit that is open, None where there is none."""
-        from patchq.engine.edit_state import refuse_while_open
-        from patchq.engine.operation import refuse_meanwhile
+        from patchq.engine.edit.state import refuse_while_open
+        from patchq.engine.rebase.operation import refuse_meanwhile
 
         try:
             workspace = find_workspace(self.start)

@@ -10,7 +10,7 @@ import typer
 from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 if TYPE_CHECKING:
-    from patchq.engine.series_edit import Part
+    from patchq.engine.series.edits import Part
 
 
 def split(
@@ -43,7 +43,7 @@ def split(
       patchq split big.patch --take python/ --into big-python.patch
       patchq split big.patch --take src/a.cu:2,4-5 --take docs --into rest -m "Gate the rest"
     """
-    from patchq.engine import series_edit
+    from patchq.engine.series import edits
 
     (name,) = patch_names(context, tag, [name])
     parts = [_part(text) for text in take]
@@ -51,14 +51,14 @@ def split(
         context,
         f"split {name} --into {into}",
         tag,
-        lambda project, series: series_edit.split(project, series, name, parts, into, subject),
+        lambda project, series: edits.split(project, series, name, parts, into, subject),
         dry_run=dry_run,
         as_json=json,
     )
 
 
 def _part(text: str) -> Part:
-    from patchq.engine.series_edit import Part
+    from patchq.engine.series.edits import Part
 
     match = re.fullmatch(r"(.+):([\d,-]+)", text)
     if match is None:

@@ -9,7 +9,7 @@ import typer
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
-    from patchq.engine.transaction import Change
+    from patchq.engine.workspace.transaction import Change
 
 
 def undo(
@@ -28,7 +28,7 @@ def undo(
       patchq undo --dry-run
       patchq undo
     """
-    from patchq.engine import transaction
+    from patchq.engine.workspace import transaction
     from patchq.errors import InputError
 
     run = session(context)
@@ -51,7 +51,7 @@ def undo(
 
 
 def _outcome(change: Change) -> str:
-    from patchq.engine.transaction import Kind
+    from patchq.engine.workspace.transaction import Kind
 
     if change.kind is Kind.KEPT:
         return "kept aside"

@@ -15,7 +15,7 @@ from patchq.errors import InputError
 from patchq.model.verification import Outcome
 
 if TYPE_CHECKING:
-    from patchq.engine.selection import Selection
+    from patchq.engine.series.selection import Selection
     from patchq.model.prediction import Prediction
 
 
@@ -82,7 +82,7 @@ def verify(
 def _selection(
     run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
 ) -> Selection:
-    from patchq.engine.selection import select
+    from patchq.engine.series.selection import select
 
     tag = tag or run.newest_series
     chosen = selected_guards(run, tag, guards, variants)
@@ -100,7 +100,7 @@ def _verify_wheel(
 ) -> int:
     from rich.console import Console
 
-    from patchq.engine.verify.wheel import manifest_predictions, verify_wheel
+    from patchq.engine.verify.wheel.check import manifest_predictions, verify_wheel
     from patchq.report.wheel import render_wheel
 
     if manifest is not None:
@@ -115,7 +115,7 @@ def _verify_wheel(
 def _predictions(
     run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
 ) -> tuple[Prediction, ...]:
-    from patchq.engine.verify.predicting import predicted_builds
+    from patchq.engine.verify.build.prediction import predicted_builds
     from patchq.engine.verify.subject import put_in_place
     from patchq.model.prediction import predict
 

@@ -25,7 +25,7 @@ def why(
       patchq why arch-prune.patch --onto v0.5.18
     """
     from patchq.cli import output
-    from patchq.engine.matrix import story
+    from patchq.engine.rebase.matrix import story
     from patchq.report.story import render_story
 
     run = session(context)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from patchq.engine import edit_state
-from patchq.engine.conflict import WORKTREE, resume, where_it_stands
-from patchq.engine.operation import Operation, is_under_way, load
-from patchq.engine.project import Project
-from patchq.engine.resurfaced import kept_resurfaced
-from patchq.engine.transaction import newest
-from patchq.engine.upstream import open_upstream
+from patchq.engine.edit import state as edit_state
+from patchq.engine.rebase.operation import Operation, is_under_way, load
+from patchq.engine.rebase.resurfaced import kept_resurfaced
+from patchq.engine.rebase.session import WORKTREE, resume, where_it_stands
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.transaction import newest
+from patchq.engine.workspace.upstream import open_upstream
 from patchq.errors import PatchqError
 from patchq.model.retired import Standing
 from patchq.model.status import EditStatus, LastChange, RebaseStatus, SeriesStatus, Status

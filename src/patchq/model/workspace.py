@@ -135,6 +135,17 @@ class Workspace:
             raise problem
         return directory
 
+    def load_or_empty(self, tag: str) -> SeriesDirectory:
+        """The series on ``tag``, an empty one if there is none yet.
+
+        Raises :class:`InputError` where ``tag`` is not in the lock or its series is malformed.
+        """
+        self.lock().position(tag)
+        path = self.series_path(tag)
+        if (path / SERIES).is_file():
+            return self.load(tag)
+        return SeriesDirectory(tag, path, Series(b"", (), self._where(path / SERIES)), {})
+
     def survey(self, tag: str) -> tuple[SeriesDirectory, tuple[InputError, ...]]:
         """What of the series on ``tag`` can be read, and what is wrong with the rest.
 

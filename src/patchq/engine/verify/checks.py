@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from patchq.engine.selection import Selection, require_order
+from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.verify.subject import Subject
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from patchq.engine.ends import ends_come
-from patchq.engine.selection import Selection
+from patchq.engine.series.early_end import ends_come
+from patchq.engine.series.selection import Selection
 from patchq.engine.verify.subject import Subject
 from patchq.errors import InputError
 from patchq.model.verification import Failure, Section

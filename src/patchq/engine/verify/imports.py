@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from posixpath import basename, dirname
 
-from patchq.engine.verify.modules import (
+from patchq.engine.languages.python_modules import (
     STAR,
     Facts,
     FactsCache,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import yaml
 
-from patchq.engine import pytext
-from patchq.engine.pytext import NotPythonError
+from patchq.engine.languages import python_text
+from patchq.engine.languages.python_text import NotPythonError
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
 from patchq.model.verification import Failure, Remark, Section
@@ -66,7 +66,7 @@ def _error(reader: Callable[[bytes], None], content: bytes) -> _ParseError | Non
 
 def _python(content: bytes) -> None:
     try:
-        pytext.parse(content)
+        python_text.parse(content)
     except NotPythonError as error:
         raise _ParseError(error.text, error.line) from error
 

@@ -16,8 +16,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from patchq.engine.project import Project
 from patchq.engine.verify.subject import Subject
+from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.model.pins import Pin, Standing, compare_pin
 from patchq.model.recipe import Recipe, read_recipe

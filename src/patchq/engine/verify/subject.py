@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from patchq.engine.project import Project
-from patchq.engine.selection import Selection
-from patchq.engine.stack import Stack
-from patchq.engine.variants import recipe_of
+from patchq.engine.series.selection import Selection
+from patchq.engine.series.stack import Stack
+from patchq.engine.series.variants import recipe_of
+from patchq.engine.workspace.project import Project
 from patchq.git.apply import Applied
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
@@ -91,7 +91,7 @@ def uncovered_words(base: Base, paths: Sequence[str]) -> str:
 def put_in_place(project: Project, selection: Selection) -> Subject:
     """Apply the selection strictly to its base.
 
-    Raises :class:`~patchq.engine.stack.PatchRefusedError` where a patch does not apply, and
+    Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where a patch does not apply, and
     :class:`~patchq.errors.InputError` where the recipe is malformed.
     """
     base = project.lock.base(selection.directory.tag)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from patchq.engine.project import Project
-from patchq.engine.resurfaced import find_resurfaced
-from patchq.engine.selection import Selection
-from patchq.engine.stack import PatchRefusedError
-from patchq.engine.verify import build, checks, fields, imports, parse, pins
-from patchq.engine.verify.effect import Evaluated
+from patchq.engine.rebase.resurfaced import find_resurfaced
+from patchq.engine.series.selection import Selection
+from patchq.engine.series.stack import PatchRefusedError
+from patchq.engine.verify import checks, fields, imports, parse, pins
+from patchq.engine.verify.build import check as build
+from patchq.engine.verify.build.effect import Evaluated
 from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
+from patchq.engine.workspace.project import Project
 from patchq.model.verification import Failure, Section, Verification
 
 APPLY = "apply"

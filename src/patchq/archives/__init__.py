@@ -1,0 +1,1 @@
+"""Source archives, wheels and the package registry as bases."""

@@ -1,0 +1,1 @@
+"""Make a patch of an upstream change, with the earlier changes that it needs."""

@@ -1,0 +1,215 @@
+"""A change put onto a tree of another time: placed, merged, and, where it fails, narrowed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from patchq.engine.backport.missing_commits import Between
+from patchq.engine.backport.upstream_change import Change
+from patchq.engine.series.hunks import Region, Unit, changed_region, split_units
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import Hop, Whereabouts
+from patchq.git.merge import Merged, Question
+from patchq.git.objects import Entries, Entry
+from patchq.model.lock import Base
+
+
+class Landed(Enum):
+    """What became of the change."""
+
+    CLEAN = "clean"
+    EMPTY = "empty"  # the tree has all of it
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Lines that both sides changed: where they begin in the target, what it has, what comes."""
+
+    path: str
+    line: int
+    ours: tuple[bytes, ...]
+    theirs: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A unit of the change that does not merge.
+
+    ``region`` are the lines it replaces in the change's own base; ``clashes`` is empty where whole
+    files collide (one of them is missing, say).
+    """
+
+    unit: Unit
+    region: Region | None
+    clashes: tuple[Clash, ...]
+
+
+@dataclass(frozen=True)
+class Landing:
+    """A change on the tree ``onto``, and the tree that gives.
+
+    ``before`` and ``after`` are entries by the target's paths; ``conflicted`` are paths of the
+    target, ``uncovered`` those of the change that the target, an archive, does not cover.
+    """
+
+    change: Change
+    state: Landed
+    onto: str
+    tree: str
+    before: Entries
+    after: Entries
+    moves: Mapping[str, str]
+    conflicted: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
+
+
+class Lander:
+    """Puts changes on trees made from one base of the lock.
+
+    ``between`` are the commits from that base to where the changes come from.
+    """
+
+    def __init__(self, project: Project, target: Base, between: Between):
+        self._project = project
+        self._objects = project.store.objects
+        self._merger = project.store.merger
+        self._target = target
+        self._between = between
+        self._hops: dict[str, Hop] = {}
+
+    def land(self, change: Change, tree: str) -> Landing:
+        """Put ``change`` on ``tree`` by a three-way merge from its own base."""
+        names = {path: self._place(change, path, tree) for path in change.after}
+        uncovered = tuple(path for path, name in names.items() if name is None)
+        places = {path: name or path for path, name in names.items()}
+        base, theirs = _renamed(change.before, places), _renamed(change.after, places)
+        ours = self._objects.files(tree, places.values())
+        merged = self._merger.merge(*map(self._objects.tree_of, (base, ours, theirs)))
+        after: dict[str, Entry | None] = dict.fromkeys(ours)
+        after.update(self._objects.walk(merged.tree))
+        changed = {path: entry for path, entry in after.items() if entry != ours.get(path)}
+        if not merged.clean or uncovered:
+            state = Landed.CONFLICT
+        else:
+            state = Landed.CLEAN if changed else Landed.EMPTY
+        return Landing(
+            change=change,
+            state=state,
+            onto=tree,
+            tree=self._objects.overlay(tree, changed) if state is Landed.CLEAN else tree,
+            before={path: ours.get(path) for path in changed},
+            after=changed,
+            moves={old: new for old, new in places.items() if old != new},
+            conflicted=merged.conflicted_paths,
+            uncovered=uncovered,
+        )
+
+    def collisions(self, landing: Landing, tree: str) -> tuple[Collision, ...]:
+        """The units of a change that do not merge onto ``tree``, where it landed in conflict."""
+        change = landing.change
+        places = {path: landing.moves.get(path, path) for path in change.after}
+        units = split_units(change.patch, change.applied, self._objects)
+        conflicted = set(landing.conflicted)
+        units = tuple(u for u in units if any(places[p] in conflicted for p in u.paths)) or units
+        return tuple(
+            Collision(unit, changed_region(unit, self._objects), self._clashes(answer))
+            for unit, _, answer in self._ask(units, places, tree)
+            if not answer.clean
+        )
+
+    def there(self, change: Change, tree: str) -> tuple[int, int]:
+        """How many units of ``change`` the tree has, and of how many: those that it covers."""
+        names = {path: self._place(change, path, tree) for path in change.after}
+        places = {path: name for path, name in names.items() if name is not None}
+        units = split_units(change.patch, change.applied, self._objects)
+        units = tuple(unit for unit in units if all(path in places for path in unit.paths))
+        answers = self._ask(units, places, tree)
+        return sum(a.clean and a.tree == question.ours for _, question, a in answers), len(units)
+
+    def _ask(
+        self, units: Sequence[Unit], places: Mapping[str, str], tree: str
+    ) -> list[tuple[Unit, Question, Merged]]:
+        """What each unit by itself gives on ``tree``."""
+        tree_of = self._objects.tree_of
+        questions = [
+            Question(
+                tree_of(_renamed(unit.before, places)),
+                tree_of(self._objects.files(tree, [places[path] for path in unit.paths])),
+                tree_of(_renamed(unit.after, places)),
+            )
+            for unit in units
+        ]
+        return list(zip(units, questions, self._merger.merge_all(questions), strict=True))
+
+    def _clashes(self, merged: Merged) -> tuple[Clash, ...]:
+        found: list[Clash] = []
+        for path in merged.conflicted_paths:
+            if len([path for name, _ in merged.conflicts if name == path]) == _ALL_STAGES:
+                found += _marked(path, self._objects.content(merged.tree, path) or b"")
+        return tuple(found)
+
+    def _place(self, change: Change, path: str, tree: str) -> str | None:
+        """Where ``path`` belongs in ``tree``; None where the target cannot tell."""
+        if self._objects.file(tree, path) is not None:
+            return path
+        hop = self._hop(change)
+        if not hop.covers(path):
+            return None
+        back = self._between.name_back(path, change.commit)
+        if back is not None and self._objects.file(tree, back) is not None:
+            return back
+        is_old = self._objects.file(change.base, path) is not None
+        if is_old and self._between.is_new(path, change.commit) is None:
+            placement = hop.place(path)
+            if placement.where is Whereabouts.MOVED and placement.new is not None:
+                return placement.new
+        target = hop.renames.added(path)
+        if not isinstance(target, str):
+            return path
+        wanted = not is_old or self._objects.file(tree, target) is not None
+        return target if wanted else path
+
+    def _hop(self, change: Change) -> Hop:
+        """The way backwards, from the change's own base to the target."""
+        if change.parent not in self._hops:
+            store = self._project.store
+            tree, date = store.describe(change.parent)
+            origin = Base(change.parent[:12], change.parent, tree, date)
+            project = self._project
+            self._hops[change.parent] = Hop(
+                store, project.lock, project.settings, origin, self._target, project.cache
+            )
+        return self._hops[change.parent]
+
+
+_ALL_STAGES = 3
+
+
+def _renamed(entries: Entries, places: Mapping[str, str]) -> dict[str, Entry | None]:
+    return {places[path]: entry for path, entry in entries.items()}
+
+
+def _marked(path: str, content: bytes) -> Sequence[Clash]:
+    """The conflicts that git marked in a merged file, with their lines in *ours*."""
+    clashes: list[Clash] = []
+    line = 0
+    ours: list[bytes] | None = None
+    theirs: list[bytes] | None = None
+    for text in content.split(b"\n"):
+        if text.startswith(b"<<<<<<< ") and ours is None:
+            ours = []
+        elif text == b"=======" and ours is not None and theirs is None:
+            theirs = []
+        elif text.startswith(b">>>>>>> ") and ours is not None and theirs is not None:
+            clashes.append(Clash(path, line - len(ours) + 1, tuple(ours), tuple(theirs)))
+            ours = theirs = None
+        elif theirs is not None:
+            theirs.append(text)
+        else:
+            line += 1
+            if ours is not None:
+                ours.append(text)
+    return clashes

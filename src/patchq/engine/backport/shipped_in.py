@@ -1,0 +1,128 @@
+"""When a backport ends: with the first base that has what it brought."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from patchq.engine.backport.apply_change import Lander
+from patchq.engine.backport.missing_commits import Between
+from patchq.engine.backport.upstream_change import Changes
+from patchq.engine.workspace.main_branch import main_tip
+from patchq.engine.workspace.project import Project
+from patchq.git.history import CommitInfo, History
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+
+_ORIGIN = re.compile(r"\bcommit:([0-9a-f]{40})\b")
+
+
+class End(Enum):
+    """How far upstream is with it."""
+
+    SHIPPED = "shipped"
+    IN_MAIN = "in-main"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """When a patch ends; ``base`` is the first locked base that has it, ``commit`` what brought it.
+
+    ``there`` of ``total`` changes are in that base, told by content, where no history tells.
+    """
+
+    end: End
+    base: str | None = None
+    commit: CommitInfo | None = None
+    there: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        where = f" ({self.commit.oid[:9]})" if self.commit else ""
+        if self.end is End.OPEN:
+            return "open"
+        if self.end is End.IN_MAIN:
+            since = self.commit.date[:10] if self.commit else "?"
+            return f"in main since {since}{where}, next tag"
+        told = f", {self.there} of {self.total} changes by content" if self.total else ""
+        return f"in {self.base}{where}{told}"
+
+
+def ends_of(project: Project, patch: Patch, main: str | None = None) -> Ending | None:
+    """When ``patch`` ends: the first locked base that has it, main, or not yet.
+
+    ``main`` names upstream's main branch where the store's or lender's is not the one. None for a
+    patch that names neither a pull request (``X-Upstream-PR``) nor an upstream commit (``Origin``).
+    """
+    numbers = frozenset(patch.header.upstream_prs)
+    named = _ORIGIN.search(patch.header.field("Origin") or "")
+    if not numbers and named is None:
+        return None
+    return _Endings(project, main_tip(project, main)).of(numbers, named[1] if named else None)
+
+
+class _Endings:
+    def __init__(self, project: Project, main: str | None):
+        self._project = project
+        self._store = project.store
+        self._history = History(project.store.git)
+        self._main = main
+
+    def of(self, numbers: frozenset[int], origin: str | None) -> Ending:
+        landed = self._landed(numbers, origin)
+        previous: Base | None = None
+        for base in self._project.lock.bases:
+            if not self._store.objects.has(base.commit):
+                continue
+            if base.archive is None:
+                found = landed if self._has(base, landed) else None
+                found = found or self._picked(previous, base, numbers)
+                if found is not None:
+                    return Ending(End.SHIPPED, base.name, found)
+                previous = base
+            elif landed is not None and landed.date <= base.date:
+                there, total = self._content(base, landed)
+                if 2 * there > total:
+                    return Ending(End.SHIPPED, base.name, landed, there, total)
+        return Ending(End.IN_MAIN, commit=landed) if landed else Ending(End.OPEN)
+
+    def _landed(self, numbers: frozenset[int], origin: str | None) -> CommitInfo | None:
+        """The commit of main that brought it; the head of a pull request is none."""
+        if origin is not None and self._store.objects.has(origin) and self._is_in_main(origin):
+            return self._history.details(origin).info
+        for number in sorted(numbers) if self._main else ():
+            for commit in self._history.mentioning(self._main or "", f"#{number}"):
+                if number in self._project.settings.pull_requests(commit.subject)[-1:]:
+                    return commit
+        return None
+
+    def _is_in_main(self, commit: str) -> bool:
+        if self._main is not None and self._history.contains(commit, self._main):
+            return True
+        # a main that is older than the last base, or not known, says nothing
+        info = self._history.details(commit).info
+        return bool(self._project.settings.pull_requests(info.subject))
+
+    def _has(self, base: Base, landed: CommitInfo | None) -> bool:
+        return landed is not None and self._history.contains(landed.oid, base.commit)
+
+    def _picked(
+        self, previous: Base | None, base: Base, numbers: frozenset[int]
+    ) -> CommitInfo | None:
+        """A commit of the release branch itself that names one of the pull requests."""
+        if previous is None:
+            return None
+        for number in numbers:
+            found = self._history.mentioning(base.commit, f"#{number}", previous.commit)
+            for commit in found:
+                if number in self._project.settings.pull_requests(commit.subject):
+                    return commit
+        return None
+
+    def _content(self, base: Base, landed: CommitInfo) -> tuple[int, int]:
+        """How many changes of a commit an archive has, of those in files that it covers."""
+        change = Changes(self._store, self._project.settings).commit(landed.oid)
+        lander = Lander(self._project, base, Between(self._store, None, change.parent))
+        return lander.there(change, base.tree)

@@ -1,0 +1,156 @@
+"""An upstream change to be taken over: one commit, a merge, a pull request, or a foreign patch.
+
+Whatever it came as, it is two sets of tree entries and the commit it was made on; the rest is
+what its patch will say about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from patchq.engine.series.message import Wording
+from patchq.git.apply import Applied
+from patchq.git.history import CommitDetails, History
+from patchq.git.mail import Mailer
+from patchq.git.objects import Entries, Entry
+from patchq.git.store import Store
+from patchq.model.coverage import Coverage
+from patchq.model.patch import Patch
+from patchq.model.settings import Settings
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the tree of ``parent``; ``before`` and ``after`` are all that it touches.
+
+    ``commit`` is the upstream commit it is (None for a patch from a file), ``source`` the whole
+    tree with it in, ``left_out`` what of it is not wanted here.
+    """
+
+    title: str
+    subject: str
+    message: str
+    author: str
+    date: str
+    commit: str | None
+    parent: str
+    pull_requests: tuple[int, ...]
+    base: str
+    source: str
+    before: Entries
+    after: Entries
+    diff: bytes
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def patch(self) -> Patch:
+        """The change as a patch without a header, for looking inside."""
+        return Patch(self.title, self.diff)
+
+    @property
+    def applied(self) -> Applied:
+        """The change in place on its own base."""
+        return Applied(self.source, self.before, self.after)
+
+    @cached_property
+    def lines(self) -> tuple[int, int]:
+        """How many lines it adds and removes."""
+        hunks = [hunk for file in self.patch.files for hunk in file.hunks]
+        return sum(len(h.added) for h in hunks), sum(len(h.removed) for h in hunks)
+
+
+class Changes:
+    """Reads changes from the store, less what ``exclude`` (patterns of gitignore(5)) matches."""
+
+    def __init__(self, store: Store, settings: Settings, exclude: Sequence[str] = ()):
+        self._objects = store.objects
+        self._history = History(store.git)
+        self._mailer = Mailer(store.git, store.objects)
+        self._settings = settings
+        self._exclude = Coverage(excludes=tuple(exclude))
+        self._known: dict[str, Change] = {}
+
+    def commit(self, oid: str) -> Change:
+        """What a commit did to its first parent."""
+        if oid not in self._known:
+            details = self._history.details(oid)
+            parents = details.info.parents
+            self._known[oid] = self._between(details, parents[0] if parents else None)
+        return self._known[oid]
+
+    def squashed(self, parent: str, oid: str, title: str, numbers: tuple[int, ...]) -> Change:
+        """All that lies between two commits as one change, in the words of the first of them."""
+        first = self._history.between(parent, oid)[:1] or (oid,)
+        details = self._history.details(first[0])
+        last = self._history.details(oid)
+        whole = CommitDetails(last.info, details.author, details.date, details.message)
+        return self._between(whole, parent, title, numbers)
+
+    def _between(
+        self,
+        details: CommitDetails,
+        parent: str | None,
+        title: str | None = None,
+        numbers: tuple[int, ...] | None = None,
+    ) -> Change:
+        info = details.info
+        base = self._tree(parent) if parent else self._objects.tree_of({})
+        if numbers is None:
+            numbers = self._settings.pull_requests(info.subject)
+        paths = self._history.changed(base, info.tree)
+        kept = [path for path in paths if self._exclude.covers_path(path)]
+        before, after = self._objects.files(base, kept), self._objects.files(info.tree, kept)
+        return Change(
+            title=title or (f"#{numbers[0]}" if numbers else info.oid[:12]),
+            subject=details.message.partition("\n")[0],
+            message=details.message,
+            author=details.author,
+            date=details.date,
+            commit=info.oid,
+            parent=parent or info.oid,
+            pull_requests=numbers,
+            base=base,
+            source=info.tree,
+            before=before,
+            after=after,
+            diff=self._diff(before, after),
+            left_out=tuple(path for path in paths if path not in before),
+        )
+
+    def of_patch(
+        self,
+        patch: Patch,
+        parent: str,
+        applied: Applied,
+        words: Wording,
+        numbers: tuple[int, ...],
+    ) -> Change:
+        """A patch that strictly applies to the tree of ``parent``, as ``applied`` says."""
+        kept = [path for path in applied.paths if self._exclude.covers_path(path)]
+        before = {path: applied.before[path] for path in kept}
+        after: dict[str, Entry | None] = {path: applied.after[path] for path in kept}
+        return Change(
+            title=patch.name,
+            subject=words.message.partition("\n")[0],
+            message=words.message,
+            author=words.author,
+            date=words.date,
+            commit=None,
+            parent=parent,
+            pull_requests=numbers,
+            base=self._tree(parent),
+            source=applied.tree,
+            before=before,
+            after=after,
+            diff=self._diff(before, after),
+            left_out=tuple(path for path in applied.paths if path not in before),
+        )
+
+    def _tree(self, commit: str) -> str:
+        return self._history.details(commit).info.tree
+
+    def _diff(self, before: Entries, after: Entries) -> bytes:
+        tree_of = self._objects.tree_of
+        return self._mailer.diff(tree_of(before), tree_of(after))

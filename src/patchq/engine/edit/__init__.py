@@ -1,0 +1,1 @@
+"""A series as commits in a worktree, and back."""

@@ -1,0 +1,1 @@
+"""A series as a tree, a tarball, a branch or a quilt directory: the same bytes everywhere."""

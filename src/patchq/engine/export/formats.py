@@ -1,0 +1,197 @@
+"""The forms of an export, and how each is made of a series in place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from patchq.archives.compression import compress
+from patchq.engine.series.message import wording
+from patchq.engine.verify.subject import Step
+from patchq.errors import InputError, Where
+from patchq.git.branch import Change, commit_changes, write_repository
+from patchq.git.mail import Mailer
+from patchq.git.process import EMAIL, IDENTITY
+from patchq.git.store import Store
+from patchq.git.tarball import Snapshot, unpack_tar, write_tar
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+
+PATCHES = "patches"
+
+
+class Form(Enum):
+    """What an export is written as."""
+
+    DIRECTORY = "dir"
+    TAR_GZ = "tar.gz"
+    TAR_XZ = "tar.xz"
+    TAR_ZST = "tar.zst"
+    QUILT = "quilt"
+    GIT = "git"
+
+    @classmethod
+    def of(cls, target: Path | None) -> Form:
+        """What the name of ``target`` asks for by its ending: a tarball, else a directory.
+
+        Raises :class:`InputError` for the ending of an archive that is none of these forms.
+        """
+        name = target.name if target else ""
+        other = next((end for end in _OTHER_ARCHIVES if name.lower().endswith(end)), None)
+        if other is not None:
+            raise InputError(
+                f"{name}: {other} is no form of an export",
+                hint=f"Take one of {', '.join(PACKED_ENDINGS)}; --format dir makes a directory "
+                "of this name.",
+            )
+        return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), _ELSE)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is one compressed file."""
+        return self.value.startswith("tar.")
+
+    @property
+    def compression(self) -> str:
+        """What the tar is compressed with."""
+        return self.value.removeprefix("tar.")
+
+    @property
+    def ending(self) -> str:
+        """What a name of this form ends in."""
+        return f".{self.value}" if self.is_packed or self is Form.GIT else ""
+
+
+_ELSE = Form.DIRECTORY
+_ENDINGS = {
+    ".tar.gz": Form.TAR_GZ,
+    ".tgz": Form.TAR_GZ,
+    ".tar.xz": Form.TAR_XZ,
+    ".txz": Form.TAR_XZ,
+    ".tar.zst": Form.TAR_ZST,
+    ".tzst": Form.TAR_ZST,
+}
+PACKED_ENDINGS = tuple(_ENDINGS)
+_OTHER_ARCHIVES = (
+    ".zip",
+    ".tar",
+    ".tar.bz2",
+    ".tbz2",
+    ".tbz",
+    ".tar.lz",
+    ".tar.lzma",
+    ".tar.z",
+    ".7z",
+    ".whl",
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A series in place on its base, as far as its forms are made of it."""
+
+    store: Store
+    base: Base
+    steps: tuple[Step, ...]
+
+
+def make(form: Form, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path) -> Path:
+    """The export in ``form``, made in the directory ``aside``; ``tar`` is the tar of its tree.
+
+    Raises :class:`InputError` where the series cannot be had in that form.
+    """
+    if form.is_packed:
+        to = aside / "packed"
+        compress(tar, to, form.compression)
+        return to
+    if form is Form.GIT:
+        to = aside / "git"
+        _repository(placed, to)
+        return to
+    if form is Form.QUILT:
+        return _quilt(placed, snapshot, aside)
+    return _unpacked(tar, snapshot, aside / "tree")
+
+
+def _unpacked(tar: Path, snapshot: Snapshot, into: Path) -> Path:
+    into.mkdir()
+    unpack_tar(tar, into)
+    return into / snapshot.prefix
+
+
+def _repository(placed: Placed, to: Path) -> None:
+    store, base = placed.store, placed.base
+    fallback = {"author": f"{IDENTITY} <{EMAIL}>", "date": _raw(base, placed)}
+    changes = []
+    for step in placed.steps:
+        words = wording(step.patch, **fallback)
+        changes.append(Change(step.tree, words.message, words.author, words.date))
+    tip = commit_changes(store, base.commit, changes)
+    to.mkdir()
+    write_repository(store, base.commit, tip, f"patchq/{base.name}", base.name, to)
+
+
+def _raw(base: Base, placed: Placed) -> str:
+    """The base's date in git's raw form."""
+    return placed.store.git.text("show", "-s", "--format=%cd", "--date=raw", base.commit)
+
+
+def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
+    """The unpatched tree, and in its ``patches`` what ``quilt push -a`` makes the patched one of.
+
+    quilt(1) reads ``patches/series``. GNU patch cannot move files, so a patch that does is written
+    as one that deletes and adds; it knows nothing of binary patches.
+    """
+    store, base = placed.store, placed.base
+    if store.objects.entry(base.tree, PATCHES) is not None:
+        raise InputError(
+            f"the tree has a {PATCHES} of its own, which is where quilt looks for its series",
+            hint="Take --format git, or a tarball.",
+        )
+    plain = Snapshot(base.tree, snapshot.name, snapshot.date, snapshot.prefix)
+    tar = aside / "plain.tar"
+    write_tar(store, plain, tar)
+    root = _unpacked(tar, plain, aside / "tree")
+    directory = root / PATCHES
+    directory.mkdir()
+    lines = []
+    for step in placed.steps:
+        content, strip = _for_gnu_patch(store, step)
+        file = directory / step.patch.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, content, snapshot.seconds)
+        lines.append(f"{step.patch.name}{'' if strip == 1 else f' -p{strip}'}\n")
+    order = "".join(lines).encode("utf-8", "surrogateescape")
+    _write(directory / "series", order, snapshot.seconds)
+    for made in (directory, *filter(Path.is_dir, directory.rglob("*"))):
+        made.chmod(0o755)
+        os.utime(made, (snapshot.seconds, snapshot.seconds))
+    os.utime(root, (snapshot.seconds, snapshot.seconds))
+    return root
+
+
+def _for_gnu_patch(store: Store, step: Step) -> tuple[bytes, int]:
+    """The patch as GNU patch can take it, and its ``-p``."""
+    patch = step.patch
+    if any(change.binary for change in patch.files):
+        raise InputError(
+            "it changes a binary file, which GNU patch and so quilt cannot do",
+            where=patch.where or Where(patch.name),
+            hint="Take --format git, or a tarball.",
+        )
+    if not _moves_files(patch):
+        return patch.raw, patch.strip
+    diff = Mailer(store.git, store.objects).unmoved(step.onto, step.tree)
+    return patch.head + diff, 1
+
+
+def _moves_files(patch: Patch) -> bool:
+    return any(len(change.paths) > 1 for change in patch.files)
+
+
+def _write(file: Path, content: bytes, seconds: int) -> None:
+    file.write_bytes(content)
+    file.chmod(0o644)
+    os.utime(file, (seconds, seconds))

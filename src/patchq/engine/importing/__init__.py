@@ -1,0 +1,1 @@
+"""Bring patches of any kind into a series."""

@@ -1,0 +1,61 @@
+"""Patches cut from another state of upstream, merged onto a series from what they were cut from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patchq.engine.backport.missing_names import Names
+from patchq.engine.backport.prerequisites import Found, Outcome, Search
+from patchq.engine.backport.upstream_change import Changes
+from patchq.engine.importing.cut_from import Origins
+from patchq.engine.importing.fit import BroughtOver
+from patchq.engine.series.message import wording
+from patchq.engine.workspace.project import Project
+from patchq.git.apply import Applied
+from patchq.git.identity import UNKNOWN_AUTHOR
+from patchq.model.patch import Patch
+
+
+class Foreigners:
+    """Brings patches over onto trees made from the base ``tag``; ``main`` as for backports."""
+
+    def __init__(self, project: Project, tag: str, main: str | None):
+        self._tag = tag
+        self._changes = Changes(project.store, project.settings)
+        self._origins = Origins(project, main)
+        base = project.lock.base(tag)
+        self._search = Search(project, base, self._changes, Names(project.store))
+
+    def bring_over(self, patch: Patch, tree: str) -> BroughtOver | None:
+        """``patch`` on ``tree`` by a three-way merge; see :data:`BringOver`.
+
+        What the base itself is the origin of has no other to be brought over from.
+        """
+        words = wording(patch, author=UNKNOWN_AUTHOR, date="0 +0000")
+        foreign = self._origins.bring(patch, self._tag, self._changes, words)
+        if foreign is None or foreign.cut_from.name == self._tag:
+            return None
+        found = self._search.find(foreign.change, tree)
+        remarks = (str(foreign.cut_from), *_needs(found))
+        if found.outcome is Outcome.APPLIES:
+            (landing,) = found.landings
+            return BroughtOver(Applied(landing.tree, landing.before, landing.after), remarks)
+        return BroughtOver(None, remarks)
+
+
+def _needs(found: Found) -> Iterator[str]:
+    """What the change leans on, in words: the places first, then the commits."""
+    if found.outcome is Outcome.EMPTY:
+        yield "all of it is there already"
+    hunks: dict[str, list[int]] = {}
+    for collision in found.collisions:
+        hunks.setdefault(collision.unit.file, []).extend(collision.unit.hunks)
+    for file, numbers in hunks.items():
+        noun = "hunk" if len(numbers) == 1 else "hunks"
+        which = ", ".join(map(str, numbers))
+        yield f"a three-way merge conflicts in {file} ({noun} {which})"
+    for name in found.missing:
+        yield f"{name.name} is missing"
+    for one in found.prerequisites:
+        if found.change.title in one.needed_for():
+            yield f"needs {(one.change.commit or '')[:12]} ({one.change.subject})"

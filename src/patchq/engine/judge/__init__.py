@@ -1,0 +1,1 @@
+"""The verdict on one patch, and the evidence for it."""

@@ -1,0 +1,320 @@
+"""Walk the commits between two bases and watch what each does to the units of a patch.
+
+The question asked at every commit is the one asked at the tag: what does a three-way merge of
+this change give on that tree? *Empty* means upstream has it there; a unit that was empty at some
+commit and collides at the tag has *landed* and was edited since, unless it was taken out again.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from patchq.engine.judge.surviving_lines import still_there
+from patchq.engine.judge.text_check import Glance, State
+from patchq.engine.series.hunks import Unit
+from patchq.engine.workspace.upstream_range import Hop
+from patchq.git.history import CommitInfo
+from patchq.git.merge import Merged, Question
+from patchq.git.objects import Entries, Entry
+
+
+@dataclass(frozen=True)
+class Step:
+    """A unit at one commit."""
+
+    commit: CommitInfo
+    state: State
+    entries: Entries
+
+
+class Fate(Enum):
+    """What became of a unit after the last commit on which it was empty."""
+
+    NEVER = "never"  # there was no such commit
+    THERE = "there"  # edited since perhaps, but its lines show it
+    UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
+    UNDONE = "undone"  # taken out again
+    ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
+
+
+@dataclass(frozen=True)
+class Trail:
+    """A unit from the old base to the new one: at each commit that touches it, and at the end."""
+
+    unit: Unit
+    steps: tuple[Step, ...]
+    end: State
+    landed: CommitInfo | None = None
+    fate: Fate = Fate.NEVER
+
+    @property
+    def has_landed(self) -> bool:
+        """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
+        if self.end is State.EMPTY:
+            return self.fate is not Fate.ELSEWHERE
+        return self.end is State.COLLIDES and self.fate is Fate.THERE
+
+    @property
+    def once_landed(self) -> bool:
+        """Upstream took the unit; whether it still has it, the lines do not tell."""
+        return self.end is not State.EMPTY and self.fate is Fate.UNTRACED
+
+    @property
+    def ended_by(self) -> CommitInfo | None:
+        """The commit from which on the unit is in the state it has at the end."""
+        found = None
+        for step in reversed(self.steps):
+            if step.state is not self.end:
+                break
+            found = step.commit
+        return found
+
+
+class Walker:
+    """Asks git about units along one hop."""
+
+    def __init__(self, hop: Hop):
+        self._hop = hop
+        self._objects = hop.store.objects
+        self._merger = hop.store.merger
+
+    def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
+        """The state of each unit on its own entries ``ours``, by the patch's paths."""
+        questions = [
+            self._question(unit, entries) for unit, entries in zip(units, ours, strict=True)
+        ]
+        answers = self._merger.merge_all(questions)
+        return [
+            _state(unit, entries, question.ours, answer.tree if answer.clean else None)
+            for unit, entries, question, answer in zip(units, ours, questions, answers, strict=True)
+        ]
+
+    def follow(
+        self, units: Sequence[Unit], ends: Sequence[State], final: Mapping[str, Entry | None]
+    ) -> list[Trail]:
+        """The trail of each unit; ``final`` are the entries at the end, by the patch's paths."""
+        trails = [
+            self._trail(unit, steps, end)
+            for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
+        ]
+        open_ = [number for number, trail in enumerate(trails) if trail.fate is Fate.UNTRACED]
+        fates = self._fates([trails[number] for number in open_], final)
+        for number, fate in zip(open_, fates, strict=True):
+            trails[number] = replace(trails[number], fate=fate)
+        return trails
+
+    def _steps(self, units: Sequence[Unit]) -> list[tuple[Step, ...]]:
+        paths = sorted({path for unit in units for path in unit.paths})
+        commits = self._hop.commits(paths)
+        names = _names(paths, self._hop, commits)
+        asked: list[tuple[int, CommitInfo, Entries]] = []
+        for commit in commits:
+            touched = {name for touch in commit.touches for name in (touch.old, touch.new)}
+            for number, unit in enumerate(units):
+                if any(touched & names[path] for path in unit.paths):
+                    asked.append((number, commit, self._entries(commit.tree, unit, names)))
+        states = self._look(
+            [units[number] for number, _, _ in asked], [entries for _, _, entries in asked]
+        )
+        trails: list[list[Step]] = [[] for _ in units]
+        for (number, commit, entries), state in zip(asked, states, strict=True):
+            trails[number].append(Step(commit, state, entries))
+        return self._confirmed(units, trails)
+
+    def _look(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
+        """:meth:`states`, where the text alone does not show what git would say."""
+        glance = Glance(self._objects)
+        seen = [glance.state(unit, entries) for unit, entries in zip(units, ours, strict=True)]
+        open_ = [number for number, state in enumerate(seen) if state is None]
+        found = self.states([units[n] for n in open_], [ours[n] for n in open_])
+        merged = dict(zip(open_, found, strict=True))
+        return [merged[n] if state is None else state for n, state in enumerate(seen)]
+
+    def _confirmed(
+        self, units: Sequence[Unit], trails: Sequence[Sequence[Step]]
+    ) -> list[tuple[Step, ...]]:
+        """``trails``, with git asked about the steps that a landing is read from."""
+        telling = [
+            (number, step) for number, steps in enumerate(trails) for step in _first_and_last(steps)
+        ]
+        states = self._ask(units, telling)
+        doubtful = {
+            number
+            for (number, _), state in zip(telling, states, strict=True)
+            if state is not State.EMPTY
+        }
+        every = [(number, step) for number in sorted(doubtful) for step in trails[number]]
+        asked: dict[int, list[Step]] = {number: [] for number in doubtful}
+        for (number, step), state in zip(every, self._ask(units, every), strict=True):
+            asked[number].append(replace(step, state=state))
+        return [tuple(asked.get(number, steps)) for number, steps in enumerate(trails)]
+
+    def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, Step]]) -> list[State]:
+        """What git says of each step of the unit with that number."""
+        return self.states(
+            [units[number] for number, _ in steps], [step.entries for _, step in steps]
+        )
+
+    def _entries(self, tree: str, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
+        found: dict[str, Entry | None] = {}
+        for path in unit.paths:
+            present = (self._objects.file(tree, name) for name in sorted(names[path]))
+            found[path] = next((entry for entry in present if entry is not None), None)
+        return found
+
+    def _trail(self, unit: Unit, steps: tuple[Step, ...], end: State) -> Trail:
+        """The trail by its steps alone: of one that landed and is not empty at the end, no trace
+        has been looked for yet."""
+        last = _last_empty(steps)
+        if last is None:
+            return Trail(unit, steps, end)
+        landed = steps[self._run_start(steps, last)].commit
+        if end is State.EMPTY:
+            return Trail(unit, steps, end, landed, Fate.THERE)
+        out = self._was_out(steps[last], steps[last + 1 :])
+        return Trail(unit, steps, end, landed, Fate.UNDONE if out else Fate.UNTRACED)
+
+    def _run_start(self, steps: Sequence[Step], last: int) -> int:
+        """Where the run of empty states that ends at ``last`` begins.
+
+        A commit of a side branch that had not got the change yet does not interrupt it, nor does
+        an edit on top that was taken back.
+        """
+        first = last
+        for number in range(last - 1, -1, -1):
+            if steps[number].state is not State.EMPTY:
+                continue
+            oid = steps[number].commit.oid
+            out = (
+                step
+                for step in steps[number + 1 : first]
+                if step.state in (State.APPLIES, State.ABSENT)
+            )
+            if any(self._hop.descends(step.commit.oid, oid) for step in out):
+                break
+            first = number
+        return first
+
+    def _was_out(self, landed: Step, later: Sequence[Step]) -> bool:
+        """Whether the unit applied again on a commit after it had landed, and not since: a revert.
+
+        What collides at the end collides with what came after the revert, then. A subject that
+        quotes the landed one as reverted counts too.
+        """
+        title = re.sub(r"(\s*\(#\d+\))+\s*$", "", landed.commit.subject)
+        return any(
+            (step.state is State.APPLIES or _reverts(step.commit.subject, title))
+            and self._hop.descends(step.commit.oid, landed.commit.oid)
+            for step in later
+        )
+
+    def _fates(self, trails: Sequence[Trail], final: Entries) -> list[Fate]:
+        """What became of units that landed and are not empty at the end."""
+        thens = [_landed_on(trail.steps) for trail in trails]
+        ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
+        withouts = self._merger.merge_all(
+            [
+                Question(
+                    self._tree(trail.unit.after), self._tree(then), self._tree(trail.unit.before)
+                )
+                for trail, then in zip(trails, thens, strict=True)
+            ]
+        )
+        removals = self._merger.merge_all(
+            [
+                Question(self._tree(then), self._tree(end), without.tree)
+                for then, end, without in zip(thens, ends, withouts, strict=True)
+            ]
+        )
+        return [
+            self._fate(trail.unit, then, end, without, removal)
+            for trail, then, end, without, removal in zip(
+                trails, thens, ends, withouts, removals, strict=True
+            )
+        ]
+
+    def _fate(
+        self, unit: Unit, landed: Entries, final: Entries, without: Merged, removal: Merged
+    ) -> Fate:
+        """What became of a unit, by what git says of taking it out.
+
+        ``without`` is the tree it landed in with the unit taken out of it, ``removal`` the end with
+        the same done to it. The unit was undone where that changes nothing at the end. Where git
+        cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
+        """
+        if not without.clean:
+            return Fate.UNTRACED
+        if removal.clean and removal.tree == self._tree(final):
+            return Fate.UNDONE
+        shows = all(self._shows(unit, path, landed, final) for path in unit.paths)
+        return Fate.THERE if shows else Fate.UNTRACED
+
+    def _shows(self, unit: Unit, path: str, landed: Entries, final: Entries) -> bool:
+        states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
+        if states[0] == states[1]:
+            return True
+        return still_there(*map(self._objects.blob, states))
+
+    def _question(self, unit: Unit, ours: Entries) -> Question:
+        return Question(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
+
+    def _tree(self, entries: Entries) -> str:
+        """A tree of just these paths, below the directory that they have in common.
+
+        A merge goes by how paths stand to each other: the directories above would only cost
+        objects.
+        """
+        common = posixpath.commonpath([posixpath.dirname(path) for path in entries])
+        return self._objects.tree_of(
+            {posixpath.relpath(path, common or "."): entry for path, entry in entries.items()}
+        )
+
+
+def _first_and_last(steps: Sequence[Step]) -> list[Step]:
+    """The first and the last step on which the unit is empty."""
+    empty = [step for step in steps if step.state is State.EMPTY]
+    return [empty[0], empty[-1]] if empty else []
+
+
+def _last_empty(steps: Sequence[Step]) -> int | None:
+    return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
+
+
+def _landed_on(steps: Sequence[Step]) -> Entries:
+    """The files on the last commit that has the unit."""
+    return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)
+
+
+def _reverts(subject: str, title: str) -> bool:
+    return "revert" in subject.lower() and title in subject
+
+
+def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> State:
+    if merged == ours_tree:
+        return State.EMPTY
+    if all(ours.get(path) is None for path, entry in unit.before.items() if entry) and any(
+        unit.before.values()
+    ):
+        return State.ABSENT
+    return State.COLLIDES if merged is None else State.APPLIES
+
+
+def _names(paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]) -> dict[str, set[str]]:
+    """Every name each path has between the bases; never one that is another of ``paths``."""
+    names = {path: {path, hop.place(path).new or path} for path in paths}
+    renames = [
+        (touch.old, touch.new)
+        for commit in commits
+        for touch in commit.touches
+        if touch.status == "R"
+    ]
+    for path, known in names.items():
+        for old, new in renames:
+            if old in known:
+                known.add(new)
+        known -= set(paths) - {path}
+    return names

@@ -1,0 +1,806 @@
+"""The verdict on one patch: made here and nowhere else.
+
+Content decides. The patch is merged onto the new base, and where the merge alone does not settle
+its fate, so is each of its hunks, there and on every commit between the bases that touches its
+files. The order of the questions is the order of :class:`patchq.model.verdict.Verdict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from patchq.engine.judge import predicates
+from patchq.engine.judge.gone_code import (
+    GoneSymbol,
+    edits_imports,
+    gone_symbol,
+    look_elsewhere,
+    symbol_removal,
+    whole_file,
+)
+from patchq.engine.judge.history_walk import Fate, Trail, Walker
+from patchq.engine.judge.moved_removals import Removals, Standing
+from patchq.engine.judge.text_check import State
+from patchq.engine.judge.unreferenced import LostReference, References
+from patchq.engine.judge.watch import watched
+from patchq.engine.series.hunks import Unit, locate, split_units
+from patchq.engine.series.repeated_lines import brought_by, find_duplicate
+from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_predicates
+from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.upstream_range import Hop, Placement, Whereabouts
+from patchq.errors import PatchqError
+from patchq.git.apply import Applied
+from patchq.git.history import CommitInfo
+from patchq.git.mail import Mailer
+from patchq.git.merge import Merged
+from patchq.git.objects import Entries, Entry
+from patchq.model.diff import FileChange, split_lines
+from patchq.model.patch import Patch
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkOutcome,
+    HunkState,
+    PatchReport,
+    PathChange,
+    Verdict,
+)
+
+RULES = 11
+"""Raised with every change that may give another verdict, so that kept ones are found anew."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the patch to carry where there is one."""
+
+    report: PatchReport
+    patch: Patch | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a patch that applies to the new base."""
+        return self.patch is not None and self.report.verdict is not Verdict.NOT_COVERED
+
+
+@dataclass(frozen=True)
+class Case:
+    """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
+
+    ``ours`` is the new base with the patches below it as they were carried. Where a person
+    ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
+    """
+
+    patch: Patch
+    applied: Applied
+    ours: str
+    accepted: bool = False
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What was found out about a case on the new base."""
+
+    case: Case
+    placements: Mapping[str, Placement]
+    entries: Entries  # ours, by the patch's own paths
+    merged: Merged
+
+    @property
+    def moves(self) -> dict[str, str]:
+        return {
+            path: place.new
+            for path, place in self.placements.items()
+            if place.new is not None and place.new != path
+        }
+
+    def with_state(self, where: Whereabouts) -> tuple[str, ...]:
+        return tuple(path for path, place in self.placements.items() if place.where is where)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """A unit whose place is gone: its file, or (where given) the symbol it edits."""
+
+    trail: Trail
+    symbol: GoneSymbol | None
+
+
+class Judge:
+    """Judges the patches of a series on one hop."""
+
+    def __init__(self, hop: Hop, stack: Stack, paths: Iterable[str]):
+        """``paths`` are those of all the patches to be judged: looked up in one go."""
+        paths = sorted(paths)
+        hop.expect(path for path in paths if hop.covers(path))
+        self._hop = hop
+        self._references = References(hop, paths)
+        self._objects = hop.store.objects
+        self._merger = hop.store.merger
+        self._walker = Walker(hop)
+        self._carrier = Carrier(stack, Mailer(hop.store.git, hop.store.objects), self._objects)
+
+    def uncovered(self, patch: Patch) -> Judgement | None:
+        """The judgement on a patch of which a base does not cover all, None where both do."""
+        blind = [path for path in patch.paths if not self._hop.covers(path)]
+        if not blind:
+            return None
+        archive = self._hop.new if self._hop.new.archive else self._hop.old
+        evidence = Evidence(
+            EvidenceKind.NOT_COVERED,
+            f"{archive.name} is an archive that does not hold {_some(blind)}",
+            paths=tuple(blind),
+        )
+        report = PatchReport(
+            name=patch.name,
+            verdict=Verdict.NOT_COVERED,
+            paths=tuple(PathChange(path, None if path in blind else path) for path in patch.paths),
+            hunks=_outcomes(patch, HunkState.UNCOVERED),
+            evidence=(evidence,),
+            kind=patch.header.kind,
+        )
+        return Judgement(report, patch)
+
+    def without_base(self, patch: Patch, missing: Sequence[str]) -> Judgement:
+        """The judgement on a patch whose required patches are not there: its rules alone speak."""
+        verdict, evidence = self._by_rules(patch) or (Verdict.CONFLICT, ())
+        requires = Evidence(
+            EvidenceKind.REQUIRES,
+            "requires itself: nothing can stand before it"
+            if patch.name in missing
+            else f"stands on {_some(missing)}, which is not in the series: it cannot be merged",
+        )
+        state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
+        report = PatchReport(
+            name=patch.name,
+            verdict=verdict,
+            paths=tuple(PathChange(path, self._hop.place(path).new) for path in patch.paths),
+            hunks=_outcomes(patch, state),
+            evidence=(*evidence, requires),
+            blocked_by=tuple(missing),
+            kind=patch.header.kind,
+        )
+        return Judgement(report)
+
+    def judge(self, case: Case) -> Judgement:
+        """The judgement on a patch that both bases cover and that stands on the old one."""
+        facts = self._find(case)
+        blocked = self.blocked(case)
+        if blocked:
+            judgement = self._judge_blocked(facts, blocked)
+        elif self._has_effect(facts):
+            judgement = self._judge_clean(facts)
+        else:
+            judgement = self._judge_collision(facts)
+        evidence = (*judgement.report.evidence, *watched(self._hop, case.patch))
+        return replace(judgement, report=replace(judgement.report, evidence=evidence))
+
+    def blocked(self, case: Case) -> Mapping[str, str]:
+        """The paths that cannot be there, each with the file in the place of its directory."""
+        places = {path: self._hop.place(path).new or path for path in case.applied.paths}
+        found = {path: self._objects.blocker(case.ours, new) for path, new in places.items()}
+        return {path: blocker for path, blocker in found.items() if blocker is not None}
+
+    def landed(self, case: Case) -> Judgement | None:
+        """The judgement on a patch that upstream has all of, None on any other."""
+        facts = self._find(case)
+        if self.blocked(case) or self._has_effect(facts):
+            return None
+        units, states = self._apart(facts)
+        if not {State.EMPTY, State.COLLIDES}.issuperset(states):
+            return None
+        trails, _ = self._follow(units, states, facts)
+        return self._upstreamed(facts, trails)
+
+    def _find(self, case: Case) -> _Facts:
+        applied = case.applied
+        placements = _distinct({path: self._hop.place(path) for path in applied.paths})
+        entries = {
+            path: self._objects.file(case.ours, place.new) if place.new else None
+            for path, place in placements.items()
+        }
+        tree = self._objects.tree_of
+        merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
+        return _Facts(case, placements, entries, merged)
+
+    def _judge_blocked(self, facts: _Facts, blocked: Mapping[str, str]) -> Judgement:
+        evidence = tuple(
+            self._hop.evidence(
+                EvidenceKind.CONFLICTING_CHANGE,
+                f"{path} cannot be there: {blocker} is a file",
+                next(reversed(self._hop.commits((blocker,))), None),
+                paths=(blocker,),
+            )
+            for path, blocker in blocked.items()
+        )
+        hunks = _outcomes(facts.case.patch, HunkState.CONFLICTING)
+        return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
+
+    def _has_effect(self, facts: _Facts) -> bool:
+        """Whether the patch merges, and changes something where it does."""
+        merged = facts.merged
+        return merged.clean and not self._nowhere(facts) and not self._is_empty(facts)
+
+    def _is_empty(self, facts: _Facts) -> bool:
+        merged = facts.merged
+        return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
+
+    def _nowhere(self, facts: _Facts) -> bool:
+        """Whether the merge would put a file where it has no certain place."""
+        return any(
+            facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)
+            for path in facts.case.applied.paths
+        )
+
+    # -- the merge is clean ------------------------------------------------------------------
+
+    def _judge_clean(self, facts: _Facts) -> Judgement:
+        lost = self._lost_references(facts)
+        if lost and all(item.is_certain for item in lost):
+            return self._unreferenced(facts, lost, Verdict.UNREACHABLE, HunkState.GONE)
+        units, states = self._apart(facts)
+        upstream = {
+            (unit.file, index)
+            for unit, state in zip(units, states, strict=True)
+            if state is State.EMPTY
+            for index in unit.hunks
+        }
+        ruled = self._ruled(facts, self._carried_hunks(facts, upstream))
+        if ruled is not None:
+            return ruled
+        twice = self._duplicates(units, states, facts)
+        if twice:
+            hunks = tuple(
+                replace(hunk, state=HunkState.CONFLICTING, offset=None)
+                if any((hunk.file, hunk.index) == place for place, _ in twice)
+                else hunk
+                for hunk in self._carried_hunks(facts, upstream)
+            )
+            trails, _ = self._follow(units, states, facts)
+            landed = self._merged([trail for trail in trails if trail.landed])
+            verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
+            evidence = tuple(item for _, item in twice) + landed + self._moves(facts)
+            return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+        if lost:
+            return self._unreferenced(facts, lost, Verdict.CONFLICT, HunkState.CONFLICTING)
+        trails, standing = self._follow(units, states, facts) if upstream else ([], ())
+        if standing:
+            hunks = _trail_outcomes(trails, facts)
+            verdict = _unsettled(trails)
+            evidence = standing + self._merged(trails) + self._moves(facts)
+            return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+        carried = self._carry(facts)
+        evidence = self._moves(facts)
+        if upstream:
+            verdict = Verdict.PARTIAL
+            evidence += self._merged(trails)
+        elif carried.rewrite is Rewrite.HUNKS:
+            verdict = Verdict.ADAPTED
+            evidence += self._context_changes(facts)
+        else:
+            verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
+        patch = self.with_predicates(carried.patch)
+        follows = patch is not carried.patch and not facts.moves
+        notes = ("predicate paths in the header follow a move",) if follows else ()
+        report = self._report(
+            facts,
+            verdict,
+            hunks=self._carried_hunks(facts, upstream),
+            evidence=evidence,
+            notes=notes,
+        )
+        return Judgement(report, patch)
+
+    def _carry(self, facts: _Facts) -> Carried:
+        case = facts.case
+        new_path = {path: place.new or path for path, place in facts.placements.items()}
+        before = {new_path[path]: entry for path, entry in facts.entries.items()}
+        after = {
+            new_path[path]: self._objects.file(facts.merged.tree, path)
+            for path in case.applied.paths
+        }
+        stray = {path for path, _ in self._objects.walk(facts.merged.tree)} - new_path.keys()
+        if stray:
+            raise PatchqError(f"{case.patch.name}: the merge touched {_some(sorted(stray))}")
+        tree = self._objects.overlay(
+            case.ours, {path: entry for path, entry in after.items() if entry != before[path]}
+        )
+        return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
+
+    def with_predicates(self, patch: Patch) -> Patch:
+        """``patch`` with the predicate paths of its header as they are on the new base."""
+        header = patch.header
+        paths = {
+            predicate.path
+            for predicate in (*header.retire_when, *header.expect, *header.verify)
+            if predicate.path is not None
+        }
+        moved = {
+            path: place.new
+            for path in sorted(paths)
+            if (place := self._hop.place(path)).new not in (None, path)
+        }
+        return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
+
+    def _carried_hunks(
+        self, facts: _Facts, upstream: set[tuple[str, int]]
+    ) -> tuple[HunkOutcome, ...]:
+        outcomes = []
+        for change in facts.case.patch.files:
+            entry = facts.entries.get(change.paths[0])
+            lines = split_lines(self._objects.blob(entry)) if change.hunks else []
+            places = locate(change.hunks, lines) if entry else None
+            for number, index in enumerate([hunk.index for hunk in change.hunks] or [0]):
+                offset = None
+                if places is not None and change.hunks:
+                    hunk = change.hunks[number]
+                    offset = places[number] - (hunk.old_start - bool(hunk.preimage))
+                taken = (change.paths[0], index) in upstream
+                outcomes.append(
+                    HunkOutcome(change.paths[0], index, HunkState.UPSTREAM)
+                    if taken
+                    else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
+                )
+        return tuple(outcomes)
+
+    def _context_changes(self, facts: _Facts) -> tuple[Evidence, ...]:
+        """The commits from which on the lines of a file's hunks stand nowhere as they were."""
+        evidence = []
+        for change in facts.case.patch.files:
+            path = change.paths[0]
+            new = facts.placements[path].new if path in facts.placements else None
+            entry = facts.entries.get(path)
+            if not change.hunks or new is None or entry is None or self._places(change, entry):
+                continue
+            found = None
+            for commit in reversed(self._hop.commits((path,))):
+                then = next(
+                    (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
+                )
+                if then is None or self._places(change, then):
+                    break
+                found = commit
+            text = f"changed lines around the hunks of {path}"
+            evidence.append(
+                self._hop.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
+            )
+        return tuple(item for item in evidence if item.commit)
+
+    def _places(self, change: FileChange, entry: Entry) -> tuple[int, ...] | None:
+        return locate(change.hunks, split_lines(self._objects.blob(entry)))
+
+    def _duplicates(
+        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+    ) -> list[tuple[tuple[str, int], Evidence]]:
+        """Hunks whose added lines upstream put elsewhere in the file, with the evidence."""
+        applying = {
+            (unit.file, index)
+            for unit, state in zip(units, states, strict=True)
+            if state is State.APPLIES
+            for index in unit.hunks
+        }
+        found = []
+        for change in facts.case.patch.files:
+            path = change.paths[-1]
+            before, ours = facts.case.applied.before.get(path), facts.entries.get(path)
+            after = self._objects.file(facts.merged.tree, path)
+            if before is None or ours is None or after is None or before == ours:
+                continue
+            texts = [self._objects.blob(entry) for entry in (before, ours, after)]
+            for hunk in change.hunks:
+                place = (change.paths[0], hunk.index)
+                duplicate = find_duplicate(hunk, *texts) if place in applying else None
+                if duplicate is None:
+                    continue
+                name = facts.placements[path].new or path
+                commit = brought_by(
+                    duplicate, texts[0], self._hop.commits((path,)), name, self._objects
+                )
+                line = duplicate.lines[0].decode(errors="replace")
+                text = f"upstream put {line!r} elsewhere in the file; the merge would repeat it"
+                found.append(
+                    (place, self._hop.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
+                )
+        return found
+
+    def _lost_references(self, facts: _Facts) -> list[LostReference]:
+        """The files that the patch edits, where nothing refers to any of them any more."""
+        edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
+        lost = [self._references.lost(path) for path in edited]
+        return [item for item in lost if item is not None] if all(lost) else []
+
+    def _unreferenced(
+        self, facts: _Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
+    ) -> Judgement:
+        evidence = tuple(
+            self._hop.evidence(
+                EvidenceKind.UNREFERENCED,
+                f"nothing mentions {item.path} any more; {item.referrer} did last",
+                item.commit,
+                paths=(item.path, item.referrer),
+            )
+            for item in lost
+        )
+        hunks = _outcomes(facts.case.patch, state)
+        evidence += self._moves(facts)
+        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+
+    # -- the merge is empty, or collides -----------------------------------------------------
+
+    def _judge_collision(self, facts: _Facts) -> Judgement:
+        units, states = self._apart(facts)
+        trails, standing = self._follow(units, states, facts)
+        upstreamed = self._upstreamed(facts, trails)
+        if upstreamed is not None:
+            return upstreamed
+        losses = self._losses(trails, facts)
+        evidence = self._gone_evidence(facts, losses)
+        if self._all_gone(trails, losses, evidence):
+            return Judgement(
+                self._report(
+                    facts,
+                    Verdict.UNREACHABLE,
+                    hunks=_outcomes(facts.case.patch, HunkState.GONE),
+                    evidence=evidence,
+                )
+            )
+        evidence += standing + self._merged(trails)
+        ruled = self._ruled(facts, _trail_outcomes(trails, facts))
+        if ruled is not None:
+            return ruled
+        lost = any(not loss.trail.once_landed for loss in losses)
+        verdict = Verdict.CONFLICT if lost else _unsettled(trails)
+        evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
+        return Judgement(
+            self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
+        )
+
+    def _upstreamed(self, facts: _Facts, trails: Sequence[Trail]) -> Judgement | None:
+        if not all(trail.has_landed for trail in trails):
+            return None
+        return Judgement(
+            self._report(
+                facts,
+                Verdict.UPSTREAMED,
+                hunks=_trail_outcomes(trails, facts),
+                evidence=self._merged(trails),
+            )
+        )
+
+    def _losses(self, trails: Sequence[Trail], facts: _Facts) -> list[_Loss]:
+        """The units whose file, or whose function in a file that lives on, is gone."""
+        losses = []
+        for trail in trails:
+            if _is_gone(trail, facts):
+                losses.append(_Loss(trail, None))
+            elif trail.end is State.COLLIDES and not trail.has_landed:
+                new = facts.placements[trail.unit.paths[0]].new
+                symbol = new and gone_symbol(trail.unit, new, self._hop.new.tree, self._objects)
+                if symbol:
+                    losses.append(_Loss(trail, symbol))
+        return losses
+
+    def _all_gone(
+        self, trails: Sequence[Trail], losses: Sequence[_Loss], evidence: Sequence[Evidence]
+    ) -> bool:
+        """Whether nothing the patch edits is left, for certain, and the commit that did it known.
+
+        An import that upstream changed too does not keep alive a patch whose functions are gone.
+        """
+        gone = {id(loss.trail) for loss in losses}
+        rest = [trail for trail in trails if id(trail) not in gone]
+        return (
+            bool(losses)
+            and all(
+                trail.end is State.COLLIDES
+                and not trail.has_landed
+                and edits_imports(trail.unit, self._objects)
+                for trail in rest
+            )
+            and all(item.commit for item in evidence)
+            and not any(item.kind is EvidenceKind.CODE_MOVED for item in evidence)
+        )
+
+    def _gone_evidence(self, facts: _Facts, losses: Sequence[_Loss]) -> tuple[Evidence, ...]:
+        if not losses:
+            return ()
+        evidence = []
+        regions = []
+        files = {
+            path
+            for loss in losses
+            if not loss.symbol
+            for path, entry in loss.trail.unit.before.items()
+            if entry is not None
+        }
+        for path in sorted(files):
+            regions.append(whole_file(self._hop, path))
+            evidence.append(
+                self._hop.evidence(
+                    EvidenceKind.PATH_GONE, f"{path} is gone", self._removal(path), paths=(path,)
+                )
+            )
+        symbols = {loss.symbol.definition: loss.symbol for loss in losses if loss.symbol}
+        for symbol in symbols.values():
+            regions.append(symbol.region)
+            commit = symbol_removal(self._hop, symbol, self._hop.commits((symbol.path,)))
+            text = f"{symbol.definition.name} is gone from {symbol.path}"
+            evidence.append(
+                self._hop.evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
+            )
+        units = [loss.trail.unit for loss in losses]
+        elsewhere = look_elsewhere(self._hop, facts.case.patch, units, regions)
+        if elsewhere.lines:
+            where = f", most in {_some(elsewhere.files)}" if elsewhere.files else ""
+            evidence.append(
+                Evidence(
+                    EvidenceKind.CODE_MOVED,
+                    f"{len(elsewhere.lines)} of the {elsewhere.of} lines it stands on became more "
+                    f"frequent elsewhere{where}",
+                    paths=elsewhere.files[:5],
+                )
+            )
+        elif not elsewhere.of:
+            evidence.append(
+                Evidence(
+                    EvidenceKind.CODE_MOVED,
+                    "it stands on no line telling enough to rule out that the code moved",
+                )
+            )
+        return tuple(evidence)
+
+    def _removal(self, path: str) -> CommitInfo | None:
+        found = None
+        for commit in self._hop.commits((path,)):
+            if self._objects.file(commit.tree, path) is None and any(
+                touch.old == path and touch.status in ("D", "R") for touch in commit.touches
+            ):
+                found = commit
+        return found
+
+    # -- shared ------------------------------------------------------------------------------
+
+    def _apart(self, facts: _Facts) -> tuple[tuple[Unit, ...], list[State]]:
+        """The units of the patch, and what a merge of each alone gives."""
+        units = split_units(facts.case.patch, facts.case.applied, self._objects)
+        if self._is_empty(facts):
+            return units, [State.EMPTY] * len(units)
+        ours = [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
+        return units, self._walker.states(units, ours)
+
+    def _follow(
+        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+    ) -> tuple[list[Trail], tuple[Evidence, ...]]:
+        """The trails of the units, and what shows that upstream only moved what they take out."""
+        trails = self._walker.follow(units, states, facts.entries)
+        places = {path: place.new for path, place in facts.placements.items()}
+        standing = Removals(self._hop, facts.case.applied, facts.entries, places).standing(trails)
+        moved = {id(item.trail) for item in standing}
+        marked = [
+            replace(trail, fate=Fate.ELSEWHERE) if id(trail) in moved else trail for trail in trails
+        ]
+        return marked, tuple(map(self._standing_evidence, standing))
+
+    def _standing_evidence(self, standing: Standing) -> Evidence:
+        where = _hunk_words(standing.trail)
+        if not standing.lines:
+            text = f"no line that {where} takes out says enough to tell whether it was only moved"
+        else:
+            place = f" in {_some(standing.files)}" if standing.files else ""
+            more = f" and {len(standing.lines) - 1} more" if len(standing.lines) > 1 else ""
+            first = standing.lines[0].decode(errors="replace")
+            text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
+        commit = standing.trail.landed
+        return self._hop.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
+
+    def _by_rules(
+        self, patch: Patch, accepted: bool = False
+    ) -> tuple[Verdict, tuple[Evidence, ...]] | None:
+        expected = () if accepted else patch.header.expect
+        for verdict, answer, words in (
+            (Verdict.EXPIRED, predicates.fired(self._hop, patch.header.retire_when), "holds"),
+            (Verdict.DRIFTED, predicates.failed(self._hop, expected), "does not hold"),
+        ):
+            if answer is not None:
+                field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
+                evidence = self._hop.evidence(
+                    EvidenceKind.PREDICATE,
+                    f"{field}: {answer.predicate.text} {words} on {self._hop.new.name}",
+                    predicates.since(self._hop, answer),
+                    paths=(answer.path,) if answer.path else (),
+                )
+                return verdict, (evidence,)
+        return None
+
+    def _ruled(self, facts: _Facts, hunks: tuple[HunkOutcome, ...]) -> Judgement | None:
+        """The judgement by the patch's own rules, None where they are silent.
+
+        ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
+        """
+        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
+        if ruled is None:
+            return None
+        verdict, evidence = ruled
+        if verdict is Verdict.EXPIRED:
+            hunks = _outcomes(facts.case.patch, HunkState.GONE)
+        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+
+    def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+        """One piece of evidence a commit that brought hunks in, the one with most first."""
+        landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
+        commits = _by_commit((trail.landed, trail) for trail in landed)
+        evidence = []
+        for commit, group in commits:
+            count = sum(len(trail.unit.hunks) for trail in group)
+            total = sum(len(trail.unit.hunks) for trail in trails)
+            text = f"{count} of {total} hunks are in {self._hop.new.name}"
+            if commit is None:
+                text += " (no commit between the bases shows where they came in)"
+            elif any(trail.once_landed for trail in group):
+                text = f"{count} of {total} hunks landed here; their lines were rewritten since"
+            elif any(trail.end is not State.EMPTY for trail in group):
+                text = f"{count} of {total} hunks landed here; upstream edited the lines since"
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            evidence.append(self._hop.evidence(EvidenceKind.MERGED, text, commit, paths=files))
+        return tuple(evidence)
+
+    def _collisions(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+        colliding = [
+            trail
+            for trail in trails
+            if trail.end is State.COLLIDES and not (trail.has_landed or trail.once_landed)
+        ]
+        evidence = []
+        for commit, group in _by_commit((trail.ended_by, trail) for trail in colliding):
+            hunks = ", ".join(_hunk_words(trail) for trail in group)
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            text = f"changed the lines of {hunks}"
+            evidence.append(
+                self._hop.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
+            )
+        undone = [trail for trail in trails if trail.fate is Fate.UNDONE]
+        for commit, group in _by_commit((trail.landed, trail) for trail in undone):
+            hunks = ", ".join(_hunk_words(trail) for trail in group)
+            text = f"brought {hunks}, which was taken out again later"
+            evidence.append(self._hop.evidence(EvidenceKind.UNDONE, text, commit))
+        return tuple(evidence)
+
+    def _moves(self, facts: _Facts) -> tuple[Evidence, ...]:
+        moves = facts.moves
+        known = [path for path in moves if self._objects.file(self._hop.old.tree, path)]
+        found = _by_commit((self._removal(path), path) for path in known)
+        return tuple(
+            self._hop.evidence(
+                EvidenceKind.PATH_MOVED,
+                _some([f"{path} → {moves[path]}" for path in paths]),
+                commit,
+                paths=tuple(moves[path] for path in paths),
+            )
+            for commit, paths in found
+        )
+
+    def _splits(self, facts: _Facts) -> tuple[Evidence, ...]:
+        return tuple(
+            Evidence(
+                EvidenceKind.DIRECTORY_SPLIT,
+                f"{path} has no certain place: its directory was split over "
+                f"{_some(facts.placements[path].candidates)}",
+                paths=facts.placements[path].candidates,
+            )
+            for path in facts.with_state(Whereabouts.SPLIT)
+        )
+
+    def _report(
+        self,
+        facts: _Facts,
+        verdict: Verdict,
+        *,
+        hunks: tuple[HunkOutcome, ...],
+        evidence: tuple[Evidence, ...],
+        notes: tuple[str, ...] = (),
+    ) -> PatchReport:
+        patch = facts.case.patch
+        return PatchReport(
+            name=patch.name,
+            verdict=verdict,
+            paths=tuple(PathChange(path, facts.placements[path].new) for path in patch.paths),
+            hunks=hunks,
+            evidence=evidence,
+            notes=notes,
+            kind=patch.header.kind,
+        )
+
+
+def _distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
+    """No two paths of a patch in one place.
+
+    Where upstream moved a file to a path that the patch has too (it made the patch's own rename,
+    say), the old path is gone and git's merge decides.
+    """
+    return {
+        path: Placement(path, None, Whereabouts.GONE)
+        if place.where is Whereabouts.MOVED and place.new in placements
+        else place
+        for path, place in placements.items()
+    }
+
+
+def _outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(change.paths[0], index, state)
+        for change in patch.files
+        for index in ([hunk.index for hunk in change.hunks] or [0])
+    )
+
+
+def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(
+            trail.unit.file,
+            index,
+            _hunk_state(trail, facts),
+            commit=commit.oid if (commit := _decided_by(trail)) else None,
+        )
+        for trail in trails
+        for index in trail.unit.hunks
+    )
+
+
+def _decided_by(trail: Trail) -> CommitInfo | None:
+    """The commit that decided the fate of a unit that upstream touched."""
+    if trail.has_landed or trail.once_landed:
+        return trail.landed
+    return trail.ended_by if trail.end is State.COLLIDES else None
+
+
+def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:
+    if trail.has_landed:
+        return HunkState.UPSTREAM
+    if _is_gone(trail, facts):
+        return HunkState.GONE
+    return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
+
+
+def _unsettled(trails: Sequence[Trail]) -> Verdict:
+    """The verdict on a patch that a person has to look at."""
+    landed = any(trail.has_landed or trail.once_landed for trail in trails)
+    return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
+
+
+def _is_gone(trail: Trail, facts: _Facts) -> bool:
+    return (
+        trail.end is State.ABSENT
+        and not trail.has_landed
+        and all(
+            facts.placements[path].where is Whereabouts.GONE
+            for path, entry in trail.unit.before.items()
+            if entry is not None
+        )
+    )
+
+
+_T = TypeVar("_T")
+
+
+def _by_commit(
+    pairs: Iterable[tuple[CommitInfo | None, _T]],
+) -> list[tuple[CommitInfo | None, list[_T]]]:
+    """Group by commit, the commit with most members first."""
+    groups: dict[str, tuple[CommitInfo | None, list[_T]]] = {}
+    for commit, member in pairs:
+        groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
+    return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def _hunk_words(trail: Trail) -> str:
+    indexes = [str(index) for index in trail.unit.hunks if index]
+    if not indexes:
+        return trail.unit.file
+    return f"{trail.unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

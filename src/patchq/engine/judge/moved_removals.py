@@ -1,0 +1,126 @@
+"""Did upstream take lines out, or only move them?
+
+A hunk that takes lines out merges to nothing wherever they no longer stand in their place, also
+where upstream moved them a few lines down, or to another file. What the hunk was to take out is
+there all the same, and to retire it would lose it in silence. So where a merge says that upstream
+has a hunk, its removed lines are looked for: in the file as it is now, and, for a hunk that adds
+nothing by which upstream's taking it could be known, in the whole tree and in the commit that took
+them away.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from patchq.engine.judge.gone_code import COMMON, is_telling, search_elsewhere
+from patchq.engine.judge.history_walk import Trail
+from patchq.engine.judge.text_check import State
+from patchq.engine.series.repeated_lines import count_stripped
+from patchq.engine.workspace.upstream_range import Hop
+from patchq.git.apply import Applied
+from patchq.git.history import History
+from patchq.git.objects import Entries, Entry
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Lines that a hunk takes out and that stand elsewhere on the new base, with the files.
+
+    Without lines, none says enough to look for.
+    """
+
+    trail: Trail
+    lines: tuple[bytes, ...]
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Change:
+    """The lines that a unit takes out and adds, stripped, each with how often."""
+
+    removed: Counter[bytes]
+    added: Counter[bytes]
+
+
+class Removals:
+    """Looks for what the units of one patch take out.
+
+    ``ours`` are the files on the new base by the patch's own paths, ``places`` their paths there.
+    """
+
+    def __init__(self, hop: Hop, applied: Applied, ours: Entries, places: Mapping[str, str | None]):
+        self._hop = hop
+        self._objects = hop.store.objects
+        self._applied = applied
+        self._ours = ours
+        self._places = places
+        self._changes: dict[int, _Change] = {}
+
+    def standing(self, trails: Sequence[Trail]) -> tuple[Standing, ...]:
+        """What upstream seems to have by ``trails``, though the lines taken out still stand."""
+        empty = [trail for trail in trails if trail.end is State.EMPTY]
+        here = [found for trail in empty if (found := self._beside(trail))]
+        moved = {id(found.trail) for found in here}
+        telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]
+        # where upstream took what the patch adds, it took in the same commit what belongs to it
+        taken = {trail.landed.oid for trail in telling if trail.landed}
+        known = moved | {id(trail) for trail in telling}
+        silent = [
+            trail
+            for trail in empty
+            if id(trail) not in known and (trail.landed is None or trail.landed.oid not in taken)
+        ]
+        return (*here, *self._elsewhere(silent))
+
+    def _beside(self, trail: Trail) -> Standing | None:
+        """The lines that stand in the file more often than the patch would leave them."""
+        removed = [line for line in self._change(trail).removed if is_telling(line)]
+        for path in trail.unit.paths:
+            then = self._count(self._applied.after.get(path, trail.unit.after.get(path)))
+            now = self._count(self._ours.get(path))
+            lines = tuple(line for line in removed if then[line] < min(now[line], COMMON))
+            if lines:
+                return Standing(trail, lines, (self._places.get(path) or path,))
+        return None
+
+    def _elsewhere(self, trails: Sequence[Trail]) -> Iterator[Standing]:
+        """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
+        before, after = (self._total(side) for side in (self._applied.before, self._applied.after))
+        removed = {id(trail): self._change(trail).removed - (after - before) for trail in trails}
+        telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
+        wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
+        found = search_elsewhere(self._hop, wanted, before - after)
+        for trail in trails:
+            lines = tuple(line for line in telling[id(trail)] if line in found.lines)
+            if lines:
+                yield Standing(trail, lines, found.files)
+            elif not telling[id(trail)] and not any(self._change(trail).added):
+                yield from self._in_its_commit(trail, removed[id(trail)])
+
+    def _in_its_commit(self, trail: Trail, removed: Iterable[bytes]) -> Iterator[Standing]:
+        """Whether the commit that took the lines away put them elsewhere, for all that is known."""
+        saying = tuple(filter(None, removed))
+        if not saying:
+            return
+        if trail.landed is None:
+            yield Standing(trail, ())
+            return
+        added = History(self._hop.store.git).added_lines(trail.landed.oid)
+        lines = tuple(line for line in saying if line in added)
+        if lines:
+            yield Standing(trail, lines)
+
+    def _change(self, trail: Trail) -> _Change:
+        unit = trail.unit
+        if id(unit) not in self._changes:
+            before, after = self._total(unit.before), self._total(unit.after)
+            self._changes[id(unit)] = _Change(before - after, after - before)
+        return self._changes[id(unit)]
+
+    def _total(self, entries: Entries) -> Counter[bytes]:
+        return sum(map(self._count, entries.values()), Counter())
+
+    def _count(self, entry: Entry | None) -> Counter[bytes]:
+        return count_stripped(self._objects.blob(entry))

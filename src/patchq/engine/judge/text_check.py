@@ -1,0 +1,84 @@
+"""What a merge of one unit would give, where a glance at the text is enough.
+
+A commit mostly edits other parts of a file than the hunk in question. Where the hunk's old text
+stands in the file just once, context and all, and its new text does not, the hunk applies; the
+other way round, the file has it. Everything else is for git's merge to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from patchq.engine.series.hunks import Unit, common_ends
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
+from patchq.model.diff import split_lines
+
+_CONTEXT = 3
+
+
+class State(Enum):
+    """What a merge of one unit onto a tree gives."""
+
+    EMPTY = "empty"  # nothing: the tree has it
+    APPLIES = "applies"
+    COLLIDES = "collides"
+    ABSENT = "absent"  # none of the files it edits is there
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The two sides of a hunk with their context, as they stand in a file."""
+
+    old: bytes
+    new: bytes
+
+
+class Glance:
+    """Looks at files, each read once."""
+
+    def __init__(self, objects: Objects):
+        self._objects = objects
+        self._files: dict[str, bytes] = {}
+        self._texts: dict[int, _Texts | None] = {}
+
+    def state(self, unit: Unit, ours: Entries) -> State | None:
+        """The state of ``unit`` on ``ours``, None where the text alone does not show it."""
+        if id(unit) not in self._texts:
+            self._texts[id(unit)] = self._sides(unit)
+        texts = self._texts[id(unit)]
+        entry = next(iter(ours.values()), None)
+        if texts is None or entry is None or entry.mode in (GITLINK_MODE, SYMLINK_MODE):
+            return None
+        content = self._file(entry.oid)
+        old, new = content.count(texts.old), content.count(texts.new)
+        if (old, new) == (1, 0):
+            return State.APPLIES
+        return State.EMPTY if (old, new) == (0, 1) else None
+
+    def _sides(self, unit: Unit) -> _Texts | None:
+        if len(unit.paths) != 1:
+            return None
+        (path,) = unit.paths
+        before, after = unit.before[path], unit.after[path]
+        if before is None or after is None or before.mode != after.mode:
+            return None
+        old, new = (split_lines(self._objects.read(entry.oid)) for entry in (before, after))
+        head, tail = common_ends(old, new)
+        first = max(head - _CONTEXT, 0)
+        sides = [
+            b"\n" + b"".join(lines[first : len(lines) - max(tail - _CONTEXT, 0)])
+            for lines in (old, new)
+        ]
+        texts = _Texts(*sides)
+        unique = (
+            self._file(before.oid).count(texts.old) == 1
+            and self._file(after.oid).count(texts.new) == 1
+        )
+        return texts if unique else None
+
+    def _file(self, oid: str) -> bytes:
+        """The content with a line break in front, so that whole lines can be looked for."""
+        if oid not in self._files:
+            self._files[oid] = b"\n" + self._objects.read(oid)
+        return self._files[oid]

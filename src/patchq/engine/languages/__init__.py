@@ -1,0 +1,1 @@
+"""Where definitions, imports and names stand in source files."""

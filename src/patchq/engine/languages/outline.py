@@ -1,0 +1,174 @@
+"""Which function, class or kernel a line of source belongs to.
+
+Python is read with its own parser, C, C++, CUDA and CMake with tree-sitter. A file that does not
+parse, or of another language, has no symbols to speak of: nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from patchq.engine.languages.python_text import NotPythonError, parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A definition: qualified name, and its first and last line (0-based, both inside)."""
+
+    name: str
+    first: int
+    last: int
+
+    def spans(self, first: int, last: int) -> bool:
+        """Whether all the lines from ``first`` to ``last`` are inside."""
+        return self.first <= first and last <= self.last
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The definitions of a file, outer before inner, and where its imports stand."""
+
+    definitions: tuple[Definition, ...]
+    imports: tuple[Definition, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name defined."""
+        return frozenset(definition.name for definition in self.definitions)
+
+    def around(self, first: int, last: int) -> Definition | None:
+        """The innermost definition around these lines."""
+        inside = [d for d in self.definitions if d.spans(first, last)]
+        return min(inside, key=lambda d: d.last - d.first, default=None)
+
+    def in_imports(self, first: int, last: int) -> bool:
+        """Whether these lines are inside one import statement."""
+        return any(statement.spans(first, last) for statement in self.imports)
+
+
+@lru_cache(maxsize=256)
+def outline(path: str, content: bytes) -> Outline | None:
+    """The outline of a source file, None where it has no language we read or does not parse."""
+    reader = _READERS.get(PurePosixPath(path).suffix) or _READERS.get(PurePosixPath(path).name)
+    return None if reader is None else reader(content)
+
+
+def _python(content: bytes) -> Outline | None:
+    try:
+        module = parse(content)
+    except NotPythonError:
+        return None
+    found = list(_python_statements(module))
+    imports = tuple(
+        Definition("import", node.lineno - 1, (node.end_lineno or node.lineno) - 1)
+        for _, node in found
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+    definitions = tuple(
+        Definition(name, _first_line(node), (node.end_lineno or node.lineno) - 1)
+        for name, node in found
+        if isinstance(node, _PYTHON_DEFINITION)
+    )
+    return Outline(definitions, imports)
+
+
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+_PYTHON_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+
+
+def _python_statements(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Every statement of ``module`` with its qualified name, if it defines one; no expressions."""
+    waiting: list[tuple[ast.AST, str]] = [(module, "")]
+    while waiting:
+        node, prefix = waiting.pop()
+        if isinstance(node, _PYTHON_DEFINITION):
+            name = f"{prefix}{node.name}"
+            yield name, node
+            prefix = f"{name}."
+        elif isinstance(node, ast.stmt):
+            yield "", node
+        below = [(child, prefix) for field in _BLOCKS for child in getattr(node, field, ())]
+        waiting += reversed(below)
+
+
+@cache
+def _parser(language: str) -> Parser:
+    import tree_sitter
+    import tree_sitter_cmake
+    import tree_sitter_cuda
+
+    grammar = {"cuda": tree_sitter_cuda, "cmake": tree_sitter_cmake}[language]
+    return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+
+
+def _cuda(content: bytes) -> Outline | None:
+    return Outline(tuple(_cuda_definitions(_parser("cuda").parse(content).root_node)))
+
+
+def _cuda_definitions(root: Node) -> Iterator[Definition]:
+    waiting = [(child, root, "") for child in reversed(root.named_children)]
+    while waiting:
+        node, outer, prefix = waiting.pop()
+        name = _cuda_name(node)
+        if name is not None:
+            whole = outer if outer.type == "template_declaration" else node
+            yield Definition(f"{prefix}{name}", whole.start_point.row, node.end_point.row)
+            prefix += f"{name}::"
+        waiting += [(child, node, prefix) for child in reversed(node.named_children)]
+
+
+def _cuda_name(node: Node) -> str | None:
+    if node.type in ("class_specifier", "struct_specifier", "enum_specifier"):
+        field = node.child_by_field_name("name")
+        return _text(field) if field and node.child_by_field_name("body") else None
+    if node.type != "function_definition":
+        return None
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if c.type.endswith("declarator")), None
+        )
+    field = declarator.child_by_field_name("declarator") if declarator else None
+    return _text(field) if field else None
+
+
+def _cmake(content: bytes) -> Outline | None:
+    return Outline(tuple(_cmake_definitions(_parser("cmake").parse(content).root_node)))
+
+
+def _cmake_definitions(root: Node) -> Iterator[Definition]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in ("function_def", "macro_def"):
+            arguments = node.named_children[0].named_children
+            words = [c for c in arguments if c.type == "argument_list"]
+            name = _text(words[0].named_children[0]) if words else ""
+            yield Definition(name.lower(), node.start_point.row, node.end_point.row)
+        else:
+            waiting += reversed(node.named_children)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")
+
+
+_READERS: dict[str, Callable[[bytes], Outline | None]] = {
+    ".py": _python,
+    ".pyi": _python,
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh"), _cuda),
+    ".cmake": _cmake,
+    "CMakeLists.txt": _cmake,
+}

@@ -1,0 +1,468 @@
+"""What the text of a Python module says it imports and defines; no code is ever run.
+
+The facts depend on the text alone, so they are kept under the id of its blob.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from patchq.engine.languages.python_text import NotPythonError, Walker, parse
+
+_FORMAT = 2
+STAR = "*"
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+_ATTRIBUTE_ERRORS = {"AttributeError", "Exception", "BaseException"}
+_PROBES = {"hasattr", "getattr", "setattr", "delattr"}
+
+
+class When(Enum):
+    """When an import is carried out."""
+
+    LOADING = "loading"  # as the module itself is imported
+    LATER = "later"  # in a function, or only when the file is run as a program
+    NEVER = "never"  # under TYPE_CHECKING: type checkers alone read it
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An import whose failure is caught, in the ``try`` (or ``suppress``) on ``line``.
+
+    ``fallback``: it stands in the handler, and is carried out where the first try failed.
+    """
+
+    line: int
+    fallback: bool
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name of an import statement.
+
+    ``name`` is what is taken from ``module``, None where the module itself is; ``level`` counts
+    the dots of a relative import. ``bound`` is the name it gets here.
+    """
+
+    module: str
+    level: int
+    name: str | None
+    bound: str
+    line: int
+    when: When
+    attempt: Attempt | None = None
+
+
+@dataclass(frozen=True)
+class Use:
+    """An attribute read from an imported name: ``path`` is the name, then the attributes."""
+
+    path: tuple[str, ...]
+    line: int
+    when: When
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a module's text says.
+
+    ``names`` are bound as it is loaded, ``typing_names`` for type checkers only; ``exported`` is
+    its ``__all__``, None where it has none or computes it. An ``open`` module makes names as it
+    goes (``__getattr__``, ``globals()``), so nothing is missing from it. ``error`` is the line and
+    the message where the text is not Python.
+    """
+
+    imports: tuple[Import, ...] = ()
+    uses: tuple[Use, ...] = ()
+    names: frozenset[str] = frozenset()
+    typing_names: frozenset[str] = frozenset()
+    exported: tuple[str, ...] | None = None
+    open: bool = False
+    error: tuple[int, str] | None = None
+
+    @property
+    def stars(self) -> tuple[Import, ...]:
+        """Its ``from … import *``."""
+        return tuple(item for item in self.imports if item.name == STAR)
+
+
+def read_facts(content: bytes) -> Facts:
+    """The facts of a module's text."""
+    try:
+        tree = parse(content)
+    except NotPythonError as error:
+        return Facts(error=(error.line or 1, error.text))
+    reader = _Reader()
+    reader.walk(tree)
+    return reader.facts()
+
+
+class FactsCache:
+    """Facts in files below ``directory``, by the id of the blob; each is read once."""
+
+    def __init__(self, directory: Path):
+        version = f"{_FORMAT}-python{sys.version_info.major}.{sys.version_info.minor}"
+        self._directory = directory / version
+        self._known: dict[str, Facts] = {}
+
+    def get(self, blob: str) -> Facts | None:
+        """What was kept for ``blob``."""
+        if blob not in self._known:
+            try:
+                kept = json.loads(self._file(blob).read_text(encoding="utf-8"))
+                self._known[blob] = _read(kept)
+            except (FileNotFoundError, ValueError, KeyError, TypeError):
+                return None  # new, or cut off: find it again
+        return self._known[blob]
+
+    def put(self, blob: str, facts: Facts) -> None:
+        """Keep ``facts`` for ``blob``."""
+        self._known[blob] = facts
+        file = self._file(blob)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_name(f"{file.name}.{os.getpid()}")
+        aside.write_text(json.dumps(_written(facts)), encoding="utf-8")
+        aside.replace(file)
+
+    def _file(self, blob: str) -> Path:
+        return self._directory / blob[:2] / f"{blob[2:]}.json"
+
+
+def _written(facts: Facts) -> dict[str, Any]:
+    return {
+        "imports": [
+            [item.module, item.level, item.name, item.bound, item.line, item.when.value]
+            + ([] if item.attempt is None else [item.attempt.line, item.attempt.fallback])
+            for item in facts.imports
+        ],
+        "uses": [[list(use.path), use.line, use.when.value] for use in facts.uses],
+        "names": sorted(facts.names),
+        "typing_names": sorted(facts.typing_names),
+        "exported": facts.exported,
+        "open": facts.open,
+        "error": facts.error,
+    }
+
+
+def _read(kept: dict[str, Any]) -> Facts:
+    exported, error = kept["exported"], kept["error"]
+    return Facts(
+        imports=tuple(
+            Import(module, level, name, bound, line, When(when), Attempt(*rest) if rest else None)
+            for module, level, name, bound, line, when, *rest in kept["imports"]
+        ),
+        uses=tuple(Use(tuple(path), line, When(when)) for path, line, when in kept["uses"]),
+        names=frozenset(kept["names"]),
+        typing_names=frozenset(kept["typing_names"]),
+        exported=None if exported is None else tuple(exported),
+        open=kept["open"],
+        error=None if error is None else (error[0], error[1]),
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What is known of where the reader stands."""
+
+    scope: str = "module"
+    when: When = When.LOADING
+    attempt: Attempt | None = None
+    probing: bool = False
+
+
+@dataclass
+class _Reader(Walker[_Place], ast.NodeVisitor):
+    """Walks a module once."""
+
+    place: _Place = field(default_factory=_Place)
+    imports: list[Import] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    typing_names: set[str] = field(default_factory=set)
+    rebound: set[str] = field(default_factory=set)
+    probed: set[str] = field(default_factory=set)
+    exported: list[str] | None = None
+    computed: bool = False
+    open: bool = False
+
+    def facts(self) -> Facts:
+        """What was found."""
+        imported = {item.bound for item in self.imports} - self.rebound
+        uses = dict.fromkeys(
+            use
+            for use in self.uses
+            if use.path[0] in imported and self.probed.isdisjoint(use.path[1:])
+        )
+        known = None if self.computed or self.exported is None else tuple(self.exported)
+        return Facts(
+            imports=tuple(self.imports),
+            uses=tuple(uses),
+            names=frozenset(self.names),
+            typing_names=frozenset(self.typing_names - self.names),
+            exported=known,
+            open=self.open,
+        )
+
+    @contextmanager
+    def _at(self, place: _Place) -> Iterator[None]:
+        before, self.place = self.place, place
+        yield
+        self.place = before
+
+    def _bind(self, name: str) -> None:
+        """A name that gets a value here."""
+        if self.place.scope == "module":
+            typing = self.place.when is When.NEVER
+            (self.typing_names if typing else self.names).add(name)
+            self.open = self.open or name == "__getattr__"
+
+    # -- scopes
+
+    def _function(self, node: _Function) -> None:
+        self._bind(node.name)
+        self.rebound.add(node.name)
+        self.later(node.decorator_list)
+        # its annotations and defaults are evaluated where it stands
+        self.later([node.args, *([node.returns] if node.returns else [])])
+        with self._at(self._inside("function")):
+            self.later(node.body)
+
+    def _inside(self, scope: str) -> _Place:
+        place = self.place
+        if scope == "class":
+            return replace(place, scope="class" if place.scope == "module" else place.scope)
+        later = place.when if place.when is When.NEVER else When.LATER
+        return replace(place, scope="function", when=later, attempt=None)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._bind(node.name)
+        self.rebound.add(node.name)
+        self.later([*node.decorator_list, *node.bases, *node.keywords])
+        with self._at(self._inside("class")):
+            self.later(node.body)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        with self._at(self._inside("function")):
+            self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.later([node.test])
+        never, later = replace(self.place, when=When.NEVER), replace(self.place, when=When.LATER)
+        body = orelse = self.place
+        if _is_type_checking(node.test):
+            body = never
+        elif isinstance(node.test, ast.UnaryOp) and _is_type_checking(node.test.operand):
+            orelse = never
+        elif _is_main(node.test):
+            body = later
+        with self._at(body):
+            self.later(node.body)
+        with self._at(orelse):
+            self.later(node.orelse)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        self._try(node)
+
+    def visit_TryStar(self, node: ast.TryStar) -> None:
+        self._try(node)
+
+    def _try(self, node: ast.Try | ast.TryStar) -> None:
+        caught = {name for handler in node.handlers for name in _caught(handler)}
+        probing = self.place.probing or bool(caught & _ATTRIBUTE_ERRORS)
+        body = replace(self.place, probing=probing)
+        handlers = self.place
+        if caught & _IMPORT_ERRORS:
+            body = replace(body, attempt=Attempt(node.lineno, False))
+            handlers = replace(handlers, attempt=Attempt(node.lineno, True))
+        with self._at(body):
+            self.later(node.body)
+        with self._at(handlers):
+            self.later(node.handlers)
+        self.later([*node.orelse, *node.finalbody])
+
+    def visit_With(self, node: ast.With) -> None:
+        self.later(node.items)
+        suppressed = {
+            name
+            for item in node.items
+            if isinstance(item.context_expr, ast.Call)
+            and _last_name(item.context_expr.func) == "suppress"
+            for argument in item.context_expr.args
+            for name in [_last_name(argument)]
+        }
+        place = self.place
+        if suppressed & _IMPORT_ERRORS:
+            place = replace(place, attempt=Attempt(node.lineno, False))
+        with self._at(replace(place, probing=place.probing or bool(suppressed))):
+            self.later(node.body)
+
+    # -- imports
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            first = alias.name.partition(".")[0]
+            self._import(alias.name, 0, None, alias.asname or first, alias.lineno)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            self._import(node.module or "", node.level, alias.name, bound, alias.lineno)
+
+    def _import(self, module: str, level: int, name: str | None, bound: str, line: int) -> None:
+        when, attempt = self.place.when, self.place.attempt
+        self.imports.append(Import(module, level, name, bound, line, when, attempt))
+        if name != STAR:
+            self._bind(bound)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        function = _last_name(node.func)
+        text = [item.value for item in node.args if isinstance(item, ast.Constant)]
+        words = [value for value in text if isinstance(value, str)]
+        if function in ("import_module", "__import__") and words and len(node.args) == 1:
+            if not words[0].startswith("."):
+                self._import_called(words[0], node.lineno)
+        elif function in _PROBES:
+            self.probed.update(words)
+        elif function == "exec" and self.place.scope == "module":
+            self.open = True
+        elif isinstance(node.func, ast.Attribute) and _is_globals(node.func.value):
+            self.open = self.open or node.func.attr in ("update", "setdefault", "__setitem__")
+        self.generic_visit(node)
+
+    def _import_called(self, module: str, line: int) -> None:
+        when, attempt = self.place.when, self.place.attempt
+        self.imports.append(Import(module, 0, None, "", line, when, attempt))
+
+    # -- names
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.names.update(node.names)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._bind(node.id)
+            self.rebound.add(node.id)
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self.rebound.add(node.arg)
+        self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self._named(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+        self._named(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        self._named(node.name)
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        self._named(node.rest)
+        self.generic_visit(node)
+
+    def _named(self, name: str | None) -> None:
+        if name is not None:
+            self._bind(name)
+            self.rebound.add(name)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        path = _path(node)
+        if path is None:
+            self.generic_visit(node)
+        elif not isinstance(node.ctx, ast.Load):
+            self.probed.add(node.attr)
+        elif not self.place.probing:
+            self.uses.append(Use(path, node.end_lineno or node.lineno, self.place.when))
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        stored = not isinstance(node.ctx, ast.Load)
+        itself = _is_own_entry(node) or _is_globals(node.value)
+        self.open = self.open or (stored and itself)
+        self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            self._all_names(target, node.value, more=False)
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._all_names(node.target, node.value, more=False)
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._all_names(node.target, node.value, more=True)
+        self.generic_visit(node)
+
+    def _all_names(self, target: ast.expr, value: ast.expr, *, more: bool) -> None:
+        """Read what becomes of ``__all__``."""
+        if not (isinstance(target, ast.Name) and target.id == "__all__"):
+            return
+        items = value.elts if isinstance(value, ast.List | ast.Tuple) else None
+        if items is None or not all(isinstance(item, ast.Constant) for item in items):
+            self.computed = True
+            return
+        words = [str(item.value) for item in items if isinstance(item, ast.Constant)]
+        self.exported = [*(self.exported or ()), *words] if more else words
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return _last_name(test) == "TYPE_CHECKING"
+
+
+def _is_main(test: ast.expr) -> bool:
+    """``__name__ == "__main__"``."""
+    if not isinstance(test, ast.Compare):
+        return False
+    sides: Sequence[ast.expr] = [test.left, *test.comparators]
+    return any(_last_name(side) == "__name__" for side in sides)
+
+
+def _caught(handler: ast.ExceptHandler) -> Iterator[str]:
+    kind = handler.type
+    if kind is None:
+        yield "BaseException"
+    for item in kind.elts if isinstance(kind, ast.Tuple) else [kind] if kind else []:
+        yield _last_name(item)
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_globals(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _last_name(node.func) == "globals"
+
+
+def _is_own_entry(node: ast.Subscript) -> bool:
+    """``sys.modules[__name__]``: the module puts something else in its own place."""
+    return _path(node.value) == ("sys", "modules") and _last_name(node.slice) == "__name__"
+
+
+def _path(node: ast.expr) -> tuple[str, ...] | None:
+    """``a.b.c`` as its parts, None where it does not begin with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else None

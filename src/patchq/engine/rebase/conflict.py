@@ -1,0 +1,124 @@
+"""A patch that collides with the new base, as people and tools are to see it.
+
+The patch is merged as a whole, and every path is named as it is on the new base. What is to be
+decided are the *conflicts*: paths that git could not merge, and those that it could but that the
+judge does not trust (lines that would stand twice, a file without a certain place).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.engine.judge.judge import Case
+from patchq.engine.workspace.upstream_range import Hop
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry
+from patchq.git.store import Store
+from patchq.git.worktree import Layout, Sides
+from patchq.model.lock import Base
+from patchq.model.verdict import HunkState, PatchReport
+
+_TROUBLE = frozenset({HunkState.CONFLICTING, HunkState.GONE})
+_BINARY_PROBE = 8000
+"""Bytes in which git looks for a NUL to take a file for binary."""
+
+
+@dataclass(frozen=True)
+class Collision:
+    """The merge of a case.
+
+    ``merged`` are the paths of the patch as git merged them, markers inside where it could not;
+    ``moves`` maps old paths to new where they differ.
+    """
+
+    case: Case
+    moves: Mapping[str, str]
+    merged: Entries
+    conflicts: Mapping[str, Sides]
+
+
+def collide(hop: Hop, case: Case, report: PatchReport) -> Collision:
+    """Merge ``case`` as a whole; ``report`` is what the judge said of it."""
+    objects = hop.store.objects
+    applied = case.applied
+    places = {path: hop.place(path).new for path in applied.paths}
+    names = {path: new or path for path, new in places.items()}
+    ours = {path: objects.file(case.ours, new) if new else None for path, new in places.items()}
+    tree = objects.tree_of
+    merge = hop.store.merger.merge(tree(applied.before), tree(ours), tree(applied.after))
+    paths = dict.fromkeys([*applied.paths, *(path for path, _ in objects.walk(merge.tree))])
+    sides = {
+        path: Sides(applied.before.get(path), ours.get(path), applied.after.get(path))
+        for path in _distrusted(report, applied.paths)
+    }
+    for path in merge.conflicted_paths:
+        stages = {
+            stage.number: Entry(stage.mode, stage.oid)
+            for where, stage in merge.conflicts
+            if where == path
+        }
+        sides[path] = Sides(stages.get(1), stages.get(2), stages.get(3))
+    return Collision(
+        case=case,
+        moves={path: new for path, new in places.items() if new not in (None, path)},
+        merged={names.get(path, path): objects.file(merge.tree, path) for path in paths},
+        conflicts={names.get(path, path): side for path, side in sides.items()},
+    )
+
+
+def _distrusted(report: PatchReport, paths: tuple[str, ...]) -> list[str]:
+    troubled = {hunk.file for hunk in report.hunks if hunk.state in _TROUBLE}
+    return [path for path in paths if path in troubled]
+
+
+def layout(store: Store, collision: Collision, old: Base, new: Base) -> Layout:
+    """The worktree in which ``collision`` is to be solved."""
+    objects = store.objects
+    labels = (f"{new.name} (ours)", f"{old.name} (base)", collision.case.patch.name)
+    files = dict(collision.merged)
+    for path, sides in collision.conflicts.items():
+        marked = _marked(store, sides, labels)
+        if marked is not None:
+            files[path] = marked
+    ours = objects.write("commit", _commit(collision.case.ours, new))
+    return Layout(
+        commit=ours,
+        parent=new.commit,
+        tree=objects.overlay(collision.case.ours, files),
+        directories=tuple(sorted({path.rpartition("/")[0] for path in files} - {""})),
+        unmerged=collision.conflicts,
+    )
+
+
+def _commit(tree: str, new: Base) -> bytes:
+    who = "patchq <patchq@localhost> 0 +0000"
+    head = f"tree {tree}\nparent {new.commit}\nauthor {who}\ncommitter {who}\n"
+    return f"{head}\n{new.name} with the patches below\n".encode()
+
+
+def _marked(store: Store, sides: Sides, labels: tuple[str, str, str]) -> Entry | None:
+    """The file with labelled markers in diff3 style, None where it cannot have any.
+
+    See git-merge-file(1). Only files that both sides have, as text, can be merged by lines.
+    """
+    ours, theirs = sides.ours, sides.theirs
+    if ours is None or theirs is None:
+        return None
+    contents = [
+        b"" if entry is None else store.objects.read(entry.oid)
+        for entry in (ours, sides.base, theirs)
+        if entry is None or entry.mode not in (SYMLINK_MODE, GITLINK_MODE)
+    ]
+    if len(contents) < 3 or any(b"\0" in content[:_BINARY_PROBE] for content in contents):
+        return None
+    with tempfile.TemporaryDirectory(prefix="patchq-merge-") as scratch:
+        files = [Path(scratch, name) for name in ("ours", "base", "theirs")]
+        for file, content in zip(files, contents, strict=True):
+            file.write_bytes(content)
+        named = [part for label in labels for part in ("-L", label)]
+        merged = store.git.run(
+            *("merge-file", "-p", "--diff3", *named, *map(str, files)), allow=range(128)
+        )
+    return Entry(ours.mode, store.objects.write("blob", merged.stdout))

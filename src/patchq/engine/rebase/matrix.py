@@ -1,0 +1,110 @@
+"""The lifecycle of every patch: each series judged on the base that follows it, over the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchq.engine.rebase.rebase import Progress, judge_series, quiet
+from patchq.engine.workspace.project import Project
+from patchq.errors import InputError, UpstreamError
+from patchq.model.lock import Base
+from patchq.model.patch import Patch, read_patch
+from patchq.model.series import meant_name, near_names
+from patchq.model.verdict import Column, Matrix, Story
+
+
+def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
+    """Every patch against every locked base from the first series on.
+
+    On each base the newest series strictly before it is judged, as ``patchq rebase`` would.
+    """
+    names = project.workspace.series_names()
+    bases = _from_first(project.lock.bases, names)
+    _require(project, bases)
+    columns = []
+    for number, base in enumerate(bases, start=1):
+        columns.append(_column(project, base, names))
+        progress(number, len(bases), base.name)
+    return Matrix(tuple(columns))
+
+
+def story(
+    project: Project, name: str, onto: str | None = None, progress: Progress = quiet
+) -> Story:
+    """One patch's life over the locked bases, or on the base ``onto`` alone.
+
+    Raises :class:`InputError` where no series has or remembers such a patch.
+    """
+    names = project.workspace.series_names()
+    bases = _from_first(project.lock.bases, names)
+    if onto is not None:
+        bases = [project.lock.base(onto)]
+    else:
+        _require(project, bases)
+    patch = _newest(project, name, names)
+    name = patch.name
+    columns = []
+    for number, base in enumerate(bases, start=1):
+        columns.append(_column(project, base, names))
+        progress(number, len(bases), base.name)
+    header = patch.header
+    ends = (
+        *(f"PR #{number} is merged" for number in header.upstream_prs),
+        *(predicate.text for predicate in header.retire_when),
+    )
+    return Story(name, header.subject, header.kind, ends, tuple(columns))
+
+
+def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
+    """The patch as the newest series has it, or remembers it."""
+    directories = [project.workspace.load(tag) for tag in reversed(names)]
+    known = {patch for directory in directories for patch in directory.patches}
+    known |= {record.name for directory in directories for record in directory.retired}
+    meant = meant_name(name, known)
+    for directory in directories:
+        if meant in directory.patches:
+            return directory.patches[meant]
+        for record in directory.retired:
+            if record.name == meant:
+                return read_patch(meant, record.content, strip=record.strip)
+    near = near_names(name, known)
+    raise InputError(
+        f"no series has a patch {name}",
+        hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
+    )
+
+
+def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:
+    first = next((n for n, base in enumerate(bases) if base.name in names), len(bases))
+    return list(bases[first:])
+
+
+def _require(project: Project, bases: Sequence[Base]) -> None:
+    """Raise :class:`UpstreamError` that names every one of ``bases`` that is not here."""
+    has = project.store.objects.has
+    missing = [base.name for base in bases if not has(base.commit)]
+    if missing:
+        raise UpstreamError(
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the upstream "
+            "store",
+            hint=f"Run `patchq fetch {' '.join(missing)}`, or lend a clone with --upstream.",
+        )
+
+
+def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
+    locked = [known.name for known in project.lock.bases]
+    earlier = [name for name in names if locked.index(name) < locked.index(base.name)]
+    before: set[str] = set()
+    report = None
+    if earlier:
+        before = set(project.workspace.series(earlier[-1]).names)
+        report = judge_series(project, earlier[-1], base.name).report
+    own = project.workspace.series(base.name).names if base.name in names else ()
+    return Column(
+        base=base.name,
+        commit=base.commit,
+        date=base.date,
+        has_series=base.name in names,
+        report=report,
+        introduced=tuple(name for name in own if name not in before),
+    )

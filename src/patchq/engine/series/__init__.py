@@ -1,0 +1,1 @@
+"""Patches in order: stack, select, rewrite, edit, compare and check them."""

@@ -1,0 +1,376 @@
+"""Change a series in itself: leave patches out, rename, move, fold, split and guard them.
+
+Every change is worked out in memory as a whole new series directory, each patch merged onto what
+is below it then; :meth:`Edited.write` writes the files that differ, in one transaction.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+from patchq.engine.series.header_edit import add_field, rename_required, with_subject
+from patchq.engine.series.hunks import Unit, split_units
+from patchq.engine.series.message import head_of, wording
+from patchq.engine.series.naming import patch_name
+from patchq.engine.series.restack import Changes, Restacker, Work, changes, settles
+from patchq.engine.series.stack import PatchRefusedError
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.transaction import Transaction
+from patchq.errors import FindingsError, InputError, Where
+from patchq.git.apply import Applied
+from patchq.git.identity import user_identity
+from patchq.git.objects import Entries
+from patchq.model.patch import Patch
+from patchq.model.retired import Retired, Standing
+from patchq.model.series import Guard, SeriesEntry
+from patchq.model.verdict import Verdict
+from patchq.model.workspace import SeriesDirectory
+
+_ENDS = ("x-retire-when", "x-upstream-pr")
+_SINGLE = (
+    "x-kind",
+    "origin",
+    "forwarded",
+    "applied-upstream",
+    "last-update",
+)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A series directory before and after an edit, and what is to be said of it."""
+
+    old: SeriesDirectory
+    new: SeriesDirectory
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of it, the records that it settles included."""
+        names = self.new.series.names
+        settled = (f"{name} {words}" for name in names for words in settles(self.new, name))
+        return (*self.remarks, *settled)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """The files that differ, as it was found before anything was written."""
+        return changes(self.old, self.new)
+
+    def write(self, project: Project, label: str) -> None:
+        """Write what differs, all of it or nothing."""
+        transaction = Transaction(project.workspace, label)
+        self.changes.stage(transaction, self.old)
+        transaction.commit()
+
+
+class Side(Enum):
+    """Which side of a patch."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a series: beside a patch, or (without one) its very beginning or end."""
+
+    side: Side
+    anchor: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a patch: files that match ``pattern``, of one of them perhaps some ``hunks``."""
+
+    pattern: str
+    hunks: frozenset[int] = frozenset()
+
+
+def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -> Edited:
+    """The series without the patches ``names``, or with held ones let go.
+
+    They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten.
+    """
+    old = project.workspace.load(tag)
+    held = {
+        record.name: record
+        for record in old.retired
+        if record.standing is Standing.HELD and record.name not in old.series.names
+    }
+    leaving = [name for name in names if name not in held]
+    restacker = _restacker(project, tag)
+    new = restacker.restack(old, old.series.without(leaving), restacker.works(old))
+    gone = (*(held[name] for name in names if name in held), *(_left(old, n) for n in leaving))
+    kept = tuple(record for record in old.retired if record.name not in names)
+    if reason is not None:
+        records = (
+            replace(record, standing=Standing.DROPPED, reason=reason, evidence=())
+            for record in gone
+        )
+        kept = (*kept, *records)
+    return Edited(old, replace(new, retired=kept))
+
+
+def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
+    """The series with patch ``name`` called ``wanted``, where others require it too."""
+    old = project.workspace.load(tag)
+    target = patch_name(wanted) if "/" not in wanted else wanted
+    entry = old.series.entry(name)
+    if target in old.series.names:
+        raise InputError(f"{target} is in the series already", where=old.series.where)
+    series = old.series.rename(entry.name, target)
+    patches = {
+        target if other == name else other: rename_required(
+            replace(patch, name=target) if other == name else patch, name, target
+        )
+        for other, patch in old.patches.items()
+    }
+    return Edited(old, replace(old, series=series, patches=patches))
+
+
+def move(project: Project, tag: str, names: Sequence[str], place: Place) -> Edited:
+    """The series with the patches ``names``, in this order, at ``place``; the tree is the same."""
+    old = project.workspace.load(tag)
+    moving = [old.series.entry(name) for name in names]
+    rest = [entry for entry in old.series.entries if entry not in moving]
+    at = _position([entry.name for entry in rest], place, old)
+    order = [*rest[:at], *moving, *rest[at:]]
+    return _same_tree(project, old, order, _restacker(project, tag))
+
+
+def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
+    """The series with the patches ``names`` folded into ``into``, at its place.
+
+    The header of ``into`` is kept, and gets those fields of the others that can hold for all.
+    """
+    old = project.workspace.load(tag)
+    series = old.series
+    target = series.entry(into)
+    folded = [series.entry(name) for name in names]
+    for entry in folded:
+        if entry == target:
+            raise InputError(f"{into} cannot be folded into itself")
+        if set(entry.guards) != set(target.guards):
+            raise InputError(
+                f"{entry.name} and {into} have different guards",
+                where=Where(series.where.file, entry.line),
+                hint="Give both the same with `patchq guard`, then fold.",
+            )
+    restacker = _restacker(project, tag)
+    rest = [entry for entry in series.entries if entry not in folded]
+    at = rest.index(target) + 1
+    together = series.arrange([*rest[:at], *folded, *rest[at:]])
+    works = restacker.works(old)
+    adjacent = restacker.restack(replace(old, series=together), together, works)
+    before = restacker.tree_below(together, together.entry(into), adjacent.patches)
+    after = restacker.stack.apply_all(
+        before, [adjacent.patches[name] for name in (into, *names)], onto=tag
+    )
+    paths = sorted({path for name in (into, *names) for path in works[name].before})
+    objects = project.store.objects
+    patch, notes = _folded_header(old.patches[into], [old.patches[name] for name in names])
+    work = Work(patch, objects.files(before, paths), objects.files(after, paths))
+    left = {name: other for name, other in works.items() if name not in names}
+    renamed = _requiring(left, names, into)
+    kept = [entry for entry in together.entries if entry.name not in names]
+    return _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
+
+
+def split(
+    project: Project, tag: str, name: str, parts: Sequence[Part], wanted: str, subject: str | None
+) -> Edited:
+    """The series with ``parts`` of patch ``name`` as a patch of their own behind it.
+
+    Both keep all header fields. Raises :class:`InputError` where a part is not in the patch, or
+    all of it is.
+    """
+    old = project.workspace.load(tag)
+    target = patch_name(wanted)
+    if target in old.series.names:
+        raise InputError(f"{target} is in the series already", where=old.series.where)
+    patch, entry = old.patches[old.series.entry(name).name], old.series.entry(name)
+    restacker = _restacker(project, tag)
+    works = restacker.works(old)
+    work = works[name]
+    tree = restacker.tree_below(old.series, entry, old.patches)
+    applied = restacker.stack.apply(tree, patch, onto=tag)
+    taken, rest = _divide(patch, split_units(patch, applied, project.store.objects), parts)
+    middle = _after(project, applied, rest)
+    author, date = user_identity(project.workspace.root), "0 +0000"
+    words = wording(patch, author=author, date=date)
+    head = patch.head
+    if subject is not None:
+        head = head_of(project.store, with_subject(words, subject))
+    first = {path: middle[path] for path in _paths(rest) if path in middle}
+    second = {path: work.after[path] for path in _paths(taken) if path in middle}
+    new = replace(patch, name=target, raw=head + patch.diff)
+    order = list(old.series.entries)
+    order.insert(
+        order.index(entry) + 1, SeriesEntry(target, strip=entry.strip, guards=entry.guards)
+    )
+    changed = {
+        **works,
+        name: Work(patch, {path: work.before[path] for path in first}, first),
+        target: Work(new, {path: middle[path] for path in second}, second),
+    }
+    return _same_tree(project, old, order, restacker, changed)
+
+
+def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edited:
+    """The series with exactly these guards on patch ``name``."""
+    old = project.workspace.load(tag)
+    restacker = _restacker(project, tag)
+    series = old.series.guard(name, guards)
+    return Edited(old, restacker.restack(old, series, restacker.works(old)))
+
+
+def _restacker(project: Project, tag: str) -> Restacker:
+    return Restacker(project.store, project.lock.base(tag), project.settings.default_guards)
+
+
+def _left(directory: SeriesDirectory, name: str) -> Retired:
+    entry = directory.series.entry(name)
+    return Retired(
+        name=name,
+        verdict=Verdict.CLEAN,
+        reason="",
+        evidence=(),
+        content=directory.patches[name].raw,
+        standing=Standing.DROPPED,
+        since=directory.tag,
+        base=directory.tag,
+        guards=entry.guards,
+        strip=entry.strip,
+    )
+
+
+def dropped(directory: SeriesDirectory, names: Collection[str], reason: str) -> tuple[Retired, ...]:
+    """The memory of ``directory`` with its patches ``names`` as dropped by a person."""
+    kept = tuple(record for record in directory.retired if record.name not in names)
+    left = (
+        replace(_left(directory, n), reason=reason) for n in directory.series.names if n in names
+    )
+    return (*kept, *left)
+
+
+def _position(names: Sequence[str], place: Place, directory: SeriesDirectory) -> int:
+    if place.anchor is None:
+        return 0 if place.side is Side.BEFORE else len(names)
+    directory.series.entry(place.anchor)
+    if place.anchor not in names:
+        raise InputError(f"{place.anchor} cannot be moved beside itself")
+    return names.index(place.anchor) + (place.side is Side.AFTER)
+
+
+def _same_tree(
+    project: Project,
+    old: SeriesDirectory,
+    order: Sequence[SeriesEntry],
+    restacker: Restacker,
+    works: Mapping[str, Work] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Edited:
+    """The series in another order, or cut otherwise, which gives the same trees as before."""
+    new = restacker.restack(old, old.series.arrange(order), works or restacker.works(old))
+    defaults = project.settings.default_guards
+    own = (
+        frozenset(guard.name for guard in entry.guards if guard.positive)
+        for entry in new.series.entries
+    )
+    for selected in dict.fromkeys([defaults, *(defaults | guards for guards in own)]):
+        try:
+            before = restacker.tree(old.series.active(selected), old.patches)
+        except PatchRefusedError:  # nor did it before: guards that do not go together
+            continue
+        if restacker.tree(new.series.active(selected), new.patches) != before:
+            guards = ", ".join(sorted(selected)) or "no guards"
+            raise FindingsError(
+                f"the patches would give another tree than now (with {guards})",
+                hint="They depend on their order. Nothing was written; `patchq edit` can do it.",
+            )
+    return Edited(old, new, notes)
+
+
+def _requiring(works: Mapping[str, Work], names: Sequence[str], into: str) -> dict[str, Work]:
+    """``works``, those that require one of ``names`` now requiring ``into``."""
+    changed = dict(works)
+    for name in names:
+        for key, work in changed.items():
+            changed[key] = replace(work, patch=rename_required(work.patch, name, into))
+    return changed
+
+
+def _folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[str, ...]]:
+    """``patch`` with the fields of ``others`` that hold for the whole, and what was left out."""
+    notes: list[str] = []
+    names = {patch.name, *(other.name for other in others)}
+    for other in others:
+        for trailer in other.header.trailers:
+            key = trailer.key.lower()
+            if trailer.value in patch.header.fields(key):
+                continue
+            if key in _ENDS or (key in _SINGLE and patch.header.field(key) is not None):
+                notes.append(f"left out of {other.name}: {trailer}")
+            elif key != "x-requires":
+                patch = add_field(patch, trailer.key, trailer.value)
+        for required in other.header.requires:
+            if required not in names and required not in patch.header.requires:
+                patch = add_field(patch, "X-Requires", required)
+    ends = [trailer for trailer in patch.header.trailers if trailer.key.lower() in _ENDS]
+    notes += [f"now ends the life of all of {patch.name}: {trailer}" for trailer in ends]
+    return patch, tuple(notes)
+
+
+def _divide(
+    patch: Patch, units: Sequence[Unit], parts: Sequence[Part]
+) -> tuple[list[Unit], list[Unit]]:
+    """The units that are in ``parts``, and the others."""
+    taken: list[Unit] = []
+    for part in parts:
+        found = [unit for unit in units if _matches(unit, part)]
+        missing = part.hunks - {index for unit in found for index in unit.hunks}
+        if not found or missing:
+            what = f"hunk {min(missing)} of {part.pattern}" if missing else part.pattern
+            raise InputError(
+                f"there is no {what} in it that stands by itself",
+                where=patch.where or Where(patch.name),
+                hint=f"`patchq show {patch.name}` lists them; whole files can be taken.",
+            )
+        taken += [unit for unit in found if unit not in taken]
+    rest = [unit for unit in units if unit not in taken]
+    if not rest:
+        raise InputError(f"that is all of {patch.name}", hint="Leave a part of it where it is.")
+    return taken, rest
+
+
+def _matches(unit: Unit, part: Part) -> bool:
+    named = any(
+        path == part.pattern
+        or path.startswith(f"{part.pattern.rstrip('/')}/")
+        or fnmatch.fnmatchcase(path, part.pattern)
+        for path in unit.paths
+    )
+    return named and (not part.hunks or bool(part.hunks & set(unit.hunks)))
+
+
+def _paths(units: Iterable[Unit]) -> list[str]:
+    return list(dict.fromkeys(path for unit in units for path in unit.paths))
+
+
+def _after(project: Project, applied: Applied, units: Sequence[Unit]) -> Entries:
+    """The entries of all changed paths with only ``units`` of the change in."""
+    objects, merger = project.store.objects, project.store.merger
+    before = tree = objects.tree_of(applied.before)
+    for unit in units:
+        merged = merger.merge(before, tree, objects.overlay(before, unit.after))
+        if not merged.clean:
+            raise InputError(
+                f"hunks of {unit.file} touch each other: git cannot tell them apart",
+                hint="Split by whole files, or with `patchq edit` and `git add -p`.",
+            )
+        tree = merged.tree
+    return objects.files(tree, applied.before)

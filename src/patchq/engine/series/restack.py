@@ -1,0 +1,246 @@
+"""Put a changed series together again: each patch merged onto what is below it now.
+
+A patch is a change of tree entries, and the bytes that so far did it. Where the patches below it
+are others now, the change is merged three-way onto them; its bytes are kept where they still do
+exactly that (:mod:`patchq.engine.series.rewrite`): only patches that must change are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchq.engine.series.repeated_lines import find_duplicate
+from patchq.engine.series.rewrite import Carrier
+from patchq.engine.series.stack import Stack, below
+from patchq.engine.workspace.transaction import Transaction
+from patchq.errors import FindingsError, InputError, Where
+from patchq.git.mail import Mailer
+from patchq.git.objects import Entries
+from patchq.git.store import Store
+from patchq.model.coverage import Coverage
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+from patchq.model.retired import render_retired
+from patchq.model.series import Series, SeriesEntry
+from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a patch is to do: the entries of the paths it changes, as they were and as they are.
+
+    ``patch`` is what to call it, and the bytes to keep as far as they do this.
+    """
+
+    patch: Patch
+    before: Entries
+    after: Entries
+
+
+class NoMergeError(FindingsError):
+    """A patch does not merge with what is below it now."""
+
+    def __init__(self, name: str, paths: Sequence[str]):
+        shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+        super().__init__(
+            f"{name} does not merge with what is below it now: conflict in {shown}",
+            hint="Nothing was written. In a `patchq edit`, git helps to solve the conflict.",
+        )
+        self.name = name
+
+
+class Restacker:
+    """Stacks patches of one series on its base, under the workspace's default guards.
+
+    Raises :class:`~patchq.errors.UpstreamError` where the store lacks ``base``.
+    """
+
+    def __init__(self, store: Store, base: Base, default_guards: frozenset[str]):
+        store.require((base,))
+        self._objects = store.objects
+        self._merger = store.merger
+        self._base = base
+        self._default_guards = default_guards
+        self._coverage = (
+            Coverage(base.archive.covers, base.archive.excludes) if base.archive else None
+        )
+        self.stack = Stack(store)
+        self.mailer = Mailer(store.git, store.objects)
+        self._carrier = Carrier(self.stack, self.mailer, store.objects)
+
+    def covers(self, patch: Patch) -> bool:
+        """Whether the base has all of the patch's paths; one that it has not is never applied."""
+        return self._coverage is None or all(map(self._coverage.covers_path, patch.paths))
+
+    def works(self, directory: SeriesDirectory, without: Collection[str] = ()) -> dict[str, Work]:
+        """What each patch of a series does, by name; those that the base covers, less ``without``.
+
+        Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where one does not apply.
+        """
+        found: dict[str, Work] = {}
+        for entry in directory.series.entries:
+            patch = directory.patches[entry.name]
+            if entry.name not in without and self.covers(patch):
+                tree = self.tree_below(directory.series, entry, directory.patches)
+                applied = self.stack.apply(tree, patch, onto=self._base.name)
+                found[entry.name] = Work(patch, applied.before, applied.after)
+        return found
+
+    def tree_below(self, series: Series, entry: SeriesEntry, patches: Mapping[str, Patch]) -> str:
+        """The tree that the patch of ``entry`` stands on."""
+        return self.tree(below(series, entry, self._default_guards), patches)
+
+    def tree(self, entries: Iterable[SeriesEntry], patches: Mapping[str, Patch]) -> str:
+        """The base with the patches of ``entries`` in order."""
+        chosen = [patches[entry.name] for entry in entries]
+        return self.stack.apply_all(
+            self._base.tree, filter(self.covers, chosen), onto=self._base.name
+        )
+
+    def restack(
+        self, directory: SeriesDirectory, series: Series, works: Mapping[str, Work]
+    ) -> SeriesDirectory:
+        """``directory`` with another order, or other patches in it.
+
+        ``works`` says what the patches of ``series`` do; one that is not in it is left as it is.
+        Raises :class:`FindingsError`, naming the patch, where one no longer merges, does nothing
+        any more, or is left without a patch that it requires.
+        """
+        patches: dict[str, Patch] = {}
+        for entry in series.entries:
+            work = works.get(entry.name)
+            if work is None:
+                patches[entry.name] = directory.patches[entry.name]
+            else:
+                tree = self.tree_below(series, entry, patches)
+                patches[entry.name] = self.place(work, tree)
+        restacked = replace(directory, series=series, patches=patches)
+        check_requirements(directory, restacked)
+        return restacked
+
+    def place(self, work: Work, tree: str) -> Patch:
+        """The patch that does ``work`` to ``tree``, merged onto it where it must be.
+
+        Raises :class:`FindingsError`, naming the patch, where it no longer merges or does nothing.
+        """
+        ours = self._objects.files(tree, work.before)
+        if ours == dict(work.before):
+            after: Entries = work.after
+        else:
+            after = self._merge(work, ours)
+        if ours == dict(after):
+            raise FindingsError(
+                f"{work.patch.name} does nothing any more: the patches below it have all of it",
+                hint=f"Leave it out: `patchq drop {work.patch.name}`, or drop its commit.",
+            )
+        result = self._objects.overlay(
+            tree, {path: entry for path, entry in after.items() if entry != ours[path]}
+        )
+        return self._carrier.carry(work.patch, tree, result, ours, after, {}).patch
+
+    def _merge(self, work: Work, ours: Entries) -> Entries:
+        name = work.patch.name
+        tree_of = self._objects.tree_of
+        for path in work.before:
+            if work.after[path] is not None and self._objects.blocker(tree_of(ours), path):
+                raise NoMergeError(name, (path,))
+        merged = self._merger.merge(tree_of(work.before), tree_of(ours), tree_of(work.after))
+        if not merged.clean:
+            raise NoMergeError(name, merged.conflicted_paths)
+        found = dict(self._objects.walk(merged.tree))
+        stray = found.keys() - work.before.keys()
+        if stray:
+            raise NoMergeError(name, tuple(sorted(stray)))
+        after = {path: found.get(path) for path in work.before}
+        self._check_duplicates(work, ours, after)
+        return after
+
+    def _check_duplicates(self, work: Work, ours: Entries, after: Entries) -> None:
+        """Refuse a clean merge that would repeat a line which a patch below adds elsewhere now."""
+        for change in work.patch.files:
+            path = change.paths[-1]
+            sides = [entries.get(path) for entries in (work.before, ours, after)]
+            if sides[0] == sides[1] or not all(sides):
+                continue
+            texts = [self._objects.read(entry.oid) for entry in sides if entry]
+            for hunk in change.hunks:
+                duplicate = find_duplicate(hunk, *texts)
+                if duplicate:
+                    line = duplicate.lines[0].decode(errors="replace").strip()
+                    raise FindingsError(
+                        f"{work.patch.name} would repeat {line!r}, which a patch below adds to "
+                        f"{path} already",
+                        hint="Take the line out of one of the two with `patchq edit`.",
+                    )
+
+
+def check_requirements(old: SeriesDirectory, new: SeriesDirectory) -> None:
+    """Raise where a patch stood behind one that it requires, and no longer does."""
+    for name, required in sorted(_unmet(new) - _unmet(old)):
+        gone = required not in new.series.names
+        raise FindingsError(
+            f"{name} requires {required}, which "
+            + ("leaves the series" if gone else "would stand behind it"),
+            where=Where(new.series.where.file),
+            hint=f"Take {required} out of the X-Requires of {name}, or keep their order.",
+        )
+
+
+def _unmet(directory: SeriesDirectory) -> set[tuple[str, str]]:
+    there: set[str] = set()
+    unmet: set[tuple[str, str]] = set()
+    for name in directory.series.names:
+        required = directory.patches[name].header.requires
+        unmet.update((name, other) for other in required if other not in there)
+        there.add(name)
+    return unmet
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The files of a series directory that differ: written, and removed, by name."""
+
+    written: Mapping[str, bytes]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.removed)
+
+    def stage(self, transaction: Transaction, directory: SeriesDirectory) -> None:
+        """Have them made by ``transaction``; all other files stay untouched."""
+        for name, raw in self.written.items():
+            transaction.write_file(directory.path / name, raw)
+        for name in self.removed:
+            transaction.remove(directory.path / name)
+
+
+def settles(directory: SeriesDirectory, name: str) -> Iterator[str]:
+    """What is to be said where patch ``name`` is in the series: the records that this settles."""
+    for record in directory.retired:
+        if record.name == name:
+            yield f"settles the {record.standing.value} patch of that name in {RETIRED}"
+
+
+def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
+    """What has to be written to make ``old`` into ``new``.
+
+    The records of patches that are in ``new`` go. Raises :class:`InputError` where
+    a new patch would overwrite a file that is no patch.
+    """
+    before = {name: patch.raw for name, patch in old.patches.items()}
+    after = {name: patch.raw for name, patch in new.patches.items()}
+    for name in after.keys() - before.keys():
+        if (old.path / name).exists():
+            raise InputError(
+                f"a file {name} lies in the directory of the series, but not in the series",
+                where=Where(f"{old.path.parent.name}/{old.tag}/{name}"),
+                hint="Take it away, or choose another name.",
+            )
+    written = {name: raw for name, raw in after.items() if before.get(name) != raw}
+    if new.series.raw != old.series.raw:
+        written[SERIES] = new.series.raw
+    retired = tuple(record for record in new.retired if record.name not in new.series.names)
+    if retired != old.retired:
+        written[RETIRED] = render_retired(retired)
+    return Changes(written, tuple(name for name in before if name not in after))

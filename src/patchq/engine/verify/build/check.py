@@ -1,0 +1,91 @@
+"""The build for each target is what the settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from patchq.engine.verify.build.effect import Evaluated, Evaluator
+from patchq.engine.verify.build.layout import LISTS
+from patchq.engine.verify.build.project_dir import project_at
+from patchq.engine.verify.subject import Subject
+from patchq.model.settings import Target
+from patchq.model.verification import BuiltTarget, Failure, Remark, Section, TargetBuild
+
+NAME = "build"
+
+_NOTHING = Evaluated((), ())
+
+
+def check(subject: Subject) -> tuple[Section, Evaluated]:
+    """Evaluate the project for every target, and compare each build with what must hold of it.
+
+    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with.
+    """
+    project, recipe = subject.project, subject.recipe
+    directory = recipe.project
+    if directory is None:
+        return _skipped("the recipe names no project"), _NOTHING
+    if not project.settings.targets:
+        return _skipped("the workspace has no targets"), _NOTHING
+    lists = f"{directory}/{LISTS}".removeprefix("./")
+    if not subject.coverage.covers_path(lists):
+        return _skipped(f"{subject.base.name} does not cover {directory}"), _NOTHING
+    if project_at(project.store.objects, subject.base.tree, directory) is None:
+        failure = Failure(f"{subject.base.name} has no {lists}", recipe.where)
+        return Section(NAME, "there is no project to evaluate", (failure,)), _NOTHING
+    evaluator = Evaluator(project, subject.base, directory)
+    found = evaluator.evaluate(subject.steps)
+    explained = Evaluated(found.builds, evaluator.explain(found.effects))
+    return _section(found.builds), explained
+
+
+def _skipped(why: str) -> Section:
+    return Section(NAME, why, skipped=True)
+
+
+def _section(builds: Iterable[TargetBuild]) -> Section:
+    failures, notes, count = list[Failure](), dict[Remark, None](), 0
+    for build in builds:
+        failures.extend(_failures(build))
+        notes.update(dict.fromkeys(build.after.notes))
+        count += len(build.after.cuda_targets)
+    summary = f"{count} CUDA targets for {', '.join(build.target.name for build in builds)}"
+    return Section(NAME, summary, tuple(failures), tuple(notes))
+
+
+def _failures(build: TargetBuild) -> Iterator[Failure]:
+    target, after = build.target, build.after
+    for problem in after.problems:
+        yield Failure(f"not evaluated: {problem.text}", problem.where, target=target.name)
+    if after.problems:
+        return
+    if not after.cuda_targets:
+        yield Failure("the project builds no CUDA target", target=target.name)
+    for built in after.cuda_targets:
+        yield from _of_architectures(built, target)
+    for name in target.present:
+        if after.target(name) is None:
+            yield Failure(f"{name} is not built", target=target.name)
+    for name in target.absent:
+        if found := after.target(name):
+            yield Failure(f"{name} is built, and must not be", found.where, target=target.name)
+
+
+def _of_architectures(built: BuiltTarget, target: Target) -> Iterator[Failure]:
+    for group in built.cuda:
+        sources = f"{len(group.sources)} CUDA source{'' if len(group.sources) == 1 else 's'}"
+        if not group.archs:
+            text = f"{built.name}: no architecture for {sources}; nvcc would choose one"
+            yield Failure(text, built.where, target=target.name)
+        elif target.archs and set(group.archs) != set(target.archs):
+            found, asked = " ".join(group.archs), " ".join(target.archs)
+            wrong = next(
+                (
+                    flag.where
+                    for flag in group.flags
+                    if any(arch in flag.text for arch in group.archs if arch not in target.archs)
+                ),
+                built.where,
+            )
+            text = f"{built.name}: {sources} for {found}, must be for {asked}"
+            yield Failure(text, wrong, target=target.name)

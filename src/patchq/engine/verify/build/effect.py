@@ -1,0 +1,187 @@
+"""What a series, and each patch of it, does to what the project builds for each target.
+
+A patch is looked at in three ways: in its place (the series up to it, without and with it), alone
+on the unpatched tree, and left out of the whole. The last two take it apart from its neighbours
+by a three-way merge, so that touching lines are no obstacle; where that collides, the way is left
+out. A patch that changes nothing in any of them is inert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from patchq.engine.series.stack import Stack
+from patchq.engine.verify.build.cmake import has_cmake
+from patchq.engine.verify.build.evaluate import Prober, Question
+from patchq.engine.verify.build.inert import Search
+from patchq.engine.verify.build.layout import LISTS, is_cmake
+from patchq.engine.verify.build.leave_one_out import Part, take_apart
+from patchq.engine.verify.build.project_dir import ROOT, directory_in, project_at
+from patchq.engine.verify.subject import Step
+from patchq.engine.workspace.project import Project
+from patchq.errors import Where
+from patchq.git.apply import Applied
+from patchq.model.lock import Base
+from patchq.model.patch import Patch
+from patchq.model.settings import Target
+from patchq.model.verification import (
+    Build,
+    Change,
+    Effect,
+    PatchEffect,
+    Remark,
+    TargetBuild,
+    compare,
+)
+
+_ACTING = (Effect.CHANGED, Effect.DEFAULT)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The build for each target, without the series and with it; each patch on each target."""
+
+    builds: tuple[TargetBuild, ...]
+    effects: tuple[PatchEffect, ...]
+
+
+class Evaluator:
+    """Evaluates the project in ``directory`` of one base, and of a series on it."""
+
+    def __init__(self, project: Project, base: Base, directory: str):
+        self._project = project
+        self._base = base
+        self._directory = directory
+        self._targets = project.settings.targets
+        self._prober = Prober(project.store, project.settings.checks.build, project.cache)
+
+    def evaluate(self, steps: Sequence[Step]) -> Evaluated:
+        """The builds for every target of the settings, and the effects of each patch on them.
+
+        Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate them with.
+        """
+        base = self._base.tree
+        whole = steps[-1].tree if steps else base
+        parts = take_apart(self._project.store, base, steps)
+        trees = dict.fromkeys([base, whole, *(tree for part in parts for tree in part.trees)])
+        asked = list(product(trees, self._targets))
+        answers = self._builds([(tree, target, {}) for tree, target in asked])
+        builds: dict[str, dict[str, Build]] = {target.name: {} for target in self._targets}
+        for (tree, target), build in zip(asked, answers, strict=True):
+            builds[target.name][tree] = build
+        return Evaluated(
+            tuple(
+                TargetBuild(target, builds[target.name][base], builds[target.name][whole])
+                for target in self._targets
+            ),
+            tuple(
+                self._effect(part, target, builds[target.name], whole)
+                for part in parts
+                for target in self._targets
+            ),
+        )
+
+    def explain(self, effects: Sequence[PatchEffect]) -> tuple[PatchEffect, ...]:
+        """The effects, those that are none with the commit since which they are.
+
+        It is looked for where the patch acts on another target, which tells what it is for.
+        """
+        search = Search(self._project, self._base, self._prober)
+        targets = {target.name: target for target in self._targets}
+        acting = {effect.patch: effect for effect in effects if effect.effect in _ACTING}
+        return tuple(
+            replace(effect, since=search.since(targets[effect.target], purpose.changes))
+            if effect.effect is Effect.NONE and (purpose := acting.get(effect.patch))
+            else effect
+            for effect in effects
+        )
+
+    def _effect(
+        self, part: Part, target: Target, builds: Mapping[str, Build], whole: str
+    ) -> PatchEffect:
+        step, base = part.step, self._base.tree
+        name = step.patch.name
+        if builds[step.onto].problems or builds[step.tree].problems:
+            return PatchEffect(name, target.name, Effect.UNKNOWN)
+        found = PatchEffect(
+            name,
+            target.name,
+            Effect.CHANGED,
+            in_series=compare(builds[step.onto], builds[step.tree]),
+            alone=_compared(builds, base, part.alone),
+            left_out=_compared(builds, part.left_out, whole),
+        )
+        if not (found.in_series or found.alone or found.left_out):
+            return replace(found, effect=self._idle(step))
+        before, after = (base, part.alone) if found.alone else (step.onto, step.tree)
+        undone_by = after and self._option_behind(target, builds, before, after)
+        if undone_by:
+            return replace(found, effect=Effect.DEFAULT, undone_by=undone_by)
+        return found
+
+    def _idle(self, step: Step) -> Effect:
+        """What a patch without a change is: only CMake files are evaluated to the last word."""
+        prefix = "" if self._directory == ROOT else f"{self._directory}/"
+        seen = (path.startswith(prefix) and is_cmake(path) for path in step.applied.paths)
+        return Effect.NONE if all(seen) else Effect.OUTSIDE
+
+    def _option_behind(
+        self, target: Target, builds: Mapping[str, Build], before: str, after: str
+    ) -> str | None:
+        """The options whose old defaults take the change back; None where they do not."""
+        now = dict(builds[after].defaults)
+        old = {key: value for key, value in builds[before].defaults if now.get(key, value) != value}
+        if not old:
+            return None
+        (undone,) = self._builds([(after, target, old)])
+        if compare(builds[before], undone):
+            return None
+        return " ".join(f"-D{key}={value}" for key, value in old.items())
+
+    def _builds(self, asked: Sequence[tuple[str, Target, Mapping[str, str]]]) -> list[Build]:
+        """The build of each tree for a target with more options."""
+        objects = self._project.store.objects
+        gone = Remark("there is no such file", Where(f"{self._directory}/{LISTS}"))
+        projects = [project_at(objects, tree, self._directory) for tree, _, _ in asked]
+        questions = [
+            Question(project, self._directory, target, options)
+            for project, (_, target, options) in zip(projects, asked, strict=True)
+            if project
+        ]
+        answers = iter(self._prober.probe_all(questions))
+        return [next(answers) if project else Build(problems=(gone,)) for project in projects]
+
+
+def effects_on(
+    project: Project, onto: str, patches: Sequence[Patch]
+) -> dict[str, tuple[PatchEffect, ...]]:
+    """What each of ``patches``, in order on the base ``onto``, does to the build of each target.
+
+    By patch name; one that does not apply is passed over. Empty where nothing can be evaluated:
+    no targets in the settings, no project in a known directory on that base, no CMake.
+    """
+    base = project.lock.base(onto)
+    directory = directory_in(project, base.tree)
+    if directory is None or not project.settings.targets or not has_cmake():
+        return {}
+    stack, tree, steps = Stack(project.store), base.tree, list[Step]()
+    for patch in patches:
+        applied = stack.try_apply(tree, patch)
+        if isinstance(applied, Applied):
+            steps.append(Step(patch, tree, applied))
+            tree = applied.tree
+    found: dict[str, tuple[PatchEffect, ...]] = {}
+    for effect in Evaluator(project, base, directory).evaluate(steps).effects:
+        found[effect.patch] = (*found.get(effect.patch, ()), effect)
+    return found
+
+
+def _compared(
+    builds: Mapping[str, Build], before: str | None, after: str | None
+) -> tuple[Change, ...] | None:
+    """The changes between two trees; None where one of them is not there or not known."""
+    if before is None or after is None or builds[before].problems or builds[after].problems:
+        return None
+    return compare(builds[before], builds[after])

@@ -1,0 +1,330 @@
+"""What a CMake project builds for a target, found by evaluating it with nothing of the target.
+
+A real CMake evaluates the project in script mode; the commands that would touch the machine are
+stand-ins (``standins.cmake``), so no code of the tree runs and nothing needs to be installed. Only
+files that CMake reads, and the names of the others, decide the answer: it is kept under these.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from patchq.engine.verify.build import (
+    architectures,
+    cmake,
+    expressions,
+    flag_lines,
+    layout,
+    stored,
+    trace,
+)
+from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.build.flag_lines import Call
+from patchq.engine.verify.build.layout import Layout, ProjectFiles, is_cmake
+from patchq.engine.verify.build.stored import placed, read_build, write_build
+from patchq.engine.verify.build.trace import Reading
+from patchq.errors import Where
+from patchq.git.store import Store
+from patchq.model.settings import BuildSettings, CommandKind, Target
+from patchq.model.verification import Build, Remark
+
+_READ = "patchq_read"
+_HIDDEN = re.compile(
+    rb"\b__(?:cmake_policy|file|get_property|include|set_property)\b"
+    rb"|\bcmake_language\s*\(\s*(?:CALL|EVAL)\b[^()]*\$\{",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(r"^CMake Error at (.+?):(\d+)(?: \(.+?\))?:\n((?:  .*\n|\n)+)", re.MULTILINE)
+_FRAME = re.compile(r"^  (\S.*?):(\d+) \(", re.MULTILINE)
+_EVALUATED = re.compile(r":(\d+):EVAL$")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A project to evaluate: the tree that is its directory, for a target, with more options.
+
+    ``directory`` is the project's path in the whole tree, for places in answers.
+    """
+
+    tree: str
+    directory: str
+    target: Target
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+
+class Prober:
+    """Answers questions about the projects of one store; keeps the answers in ``cache``."""
+
+    def __init__(self, store: Store, settings: BuildSettings, cache: Path):
+        self._store = store
+        self._settings = settings
+        self._cache = cache
+        self._projects: dict[str, ProjectFiles] = {}
+
+    def probe(self, question: Question) -> Build:
+        """What the project of ``question`` builds; see :meth:`probe_all`."""
+        return self.probe_all([question])[0]
+
+    def probe_all(self, questions: Sequence[Question]) -> list[Build]:
+        """What each project builds, in order; those not known yet side by side.
+
+        Raises :class:`PatchqError` where there is no CMake to evaluate them with.
+        """
+        program = find_cmake()
+        jobs = [
+            _Job(question, self._project(question.tree), self._settings, program)
+            for question in questions
+        ]
+        known = {job.key: self._kept(job) for job in jobs}
+        known.update(self._ask({job.key: job for job in jobs if known[job.key] is None}))
+        found = [known[job.key] for job in jobs]
+        return [
+            placed(build, question.directory)
+            for build, question in zip(found, questions, strict=True)
+            if build
+        ]
+
+    def _project(self, tree: str) -> ProjectFiles:
+        if tree not in self._projects:
+            self._projects[tree] = ProjectFiles.of(self._store.objects, tree)
+        return self._projects[tree]
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(self._store.objects)
+
+    def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
+        runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
+        trees: dict[str, list[_Run]] = {}
+        for run in runs.values():
+            trees.setdefault(run.job.question.tree, []).append(run)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for waiting in trees.values():
+                while waiting:
+                    reads = {path for run in waiting for path in run.reads}
+                    self._layout.show(waiting[0].job.project, reads)
+                    for run, evaluation in zip(
+                        waiting, pool.map(_Run.evaluate, waiting), strict=True
+                    ):
+                        run.take(evaluation)
+                    waiting = [run for run in waiting if run.build is None]
+        for key, run in runs.items():
+            self._keep(key, run)
+        return {key: run.build for key, run in runs.items()}
+
+    def _kept(self, job: _Job) -> Build | None:
+        try:
+            kept = json.loads(self._file(job.key).read_text(encoding="utf-8"))
+            reads = kept["reads"]
+            if any(job.project.oid(path) != oid for path, oid in reads.items()):
+                return None
+            return read_build(kept["build"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            return None  # cut off: find it again
+
+    def _keep(self, key: str, run: _Run) -> None:
+        file = self._file(key)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_name(f"{file.name}.{os.getpid()}")
+        assert run.build is not None
+        kept = {
+            "reads": {path: run.job.project.oid(path) for path in sorted(run.reads)},
+            "build": write_build(run.build),
+        }
+        aside.write_text(json.dumps(kept), encoding="utf-8")
+        aside.replace(file)
+
+    def _file(self, key: str) -> Path:
+        return self._cache / "probe" / key[:2] / f"{key[2:]}.json"
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A question together with all that its answer depends on."""
+
+    question: Question
+    project: ProjectFiles
+    settings: BuildSettings
+    program: CMake
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {**self.question.target.options, **self.question.options}
+
+    @cached_property
+    def key(self) -> str:
+        """Under what the answer is kept."""
+        facts = [
+            _own_version(),
+            self.program.version,
+            self.project.facts,
+            self.question.target.processor,
+            self.question.target.cuda,
+            self.options,
+            asdict(self.settings, dict_factory=_plain),
+        ]
+        return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def machine(self) -> str:
+        """CMake code that defines what packages set, and commands of modules."""
+        parts = []
+        for name, variables in self.settings.packages.items():
+            sets = [f'set({key} "{_quoted(value)}")\n' for key, value in variables.items()]
+            parts.append(f"macro(patchq_package_{name})\n{''.join(sets)}endmacro()\n")
+        bodies = {
+            CommandKind.LIBRARY: 'patchq_created("${CMAKE_CUDA_ARCHITECTURES}")\n',
+            CommandKind.IGNORE: "",
+        }
+        for name, kind in self.settings.commands.items():
+            parts.append(f"function({name})\n{bodies[kind]}endfunction()\n")
+        return "".join(parts)
+
+
+class _Run:
+    """One evaluation, made again where it turns out to read a file that was only a name."""
+
+    def __init__(self, job: _Job, layout: Layout):
+        self.job = job
+        self.reads: frozenset[str] = frozenset()
+        self.build: Build | None = None
+        self._layout = layout
+        self._lines: dict[str, Sequence[str]] = {}
+
+    def evaluate(self) -> Evaluation | None:
+        """Run CMake, unless the project reaches behind the stand-ins."""
+        hidden = self._reaching()
+        if hidden is not None:
+            self.build = Build(problems=(hidden,))
+            return None
+        machine = self._layout.scratch / f"{self.job.key}.cmake"
+        machine.write_text(self.job.machine, encoding="utf-8")
+        question = self.job.question
+        return self.job.program.evaluate(
+            {
+                **self.job.options,
+                "PATCHQ_PROJECT": str(self._layout.project),
+                "PATCHQ_ELSEWHERE": str(self._layout.elsewhere),
+                "PATCHQ_MACHINE": str(machine),
+                "PATCHQ_PROCESSOR": question.target.processor,
+                "PATCHQ_CUDA": question.target.cuda,
+            }
+        )
+
+    def take(self, evaluation: Evaluation | None) -> None:
+        """Read the trace; leaves ``build`` empty where the run has to be made again."""
+        if evaluation is None:
+            return
+        asked = (self._inside(e["args"][0]) for e in evaluation.trace if e["cmd"] == _READ)
+        files = self.job.project.files
+        reads = {path for path in asked if path and path in files and not is_cmake(path)}
+        if not reads <= self.reads:
+            self.reads |= reads
+            return
+        built = Reading(
+            [*self._calls(evaluation)],
+            cuda=self.job.question.target.cuda,
+            shown=self._shown,
+            source=self._source,
+        ).build()
+        self.build = replace(built, problems=(*self._errors(evaluation), *built.problems))
+
+    def _reaching(self) -> Remark | None:
+        for path in self.job.project.lists:
+            content = (self._layout.project / path).read_bytes()
+            match = _HIDDEN.search(content)
+            if match:
+                line = content.count(b"\n", 0, match.start()) + 1
+                text = "reaches for a command behind its stand-in; not evaluated"
+                return Remark(text, Where(path, line))
+        return None
+
+    def _calls(self, evaluation: Evaluation) -> list[Call]:
+        calls = []
+        for event in evaluation.trace:
+            name = event["cmd"].lower().lstrip("_")
+            file = _EVALUATED.sub("", event["file"])
+            path = self._inside(file)
+            evaluated = _EVALUATED.search(event["file"])
+            if path is not None and not name.startswith("patchq_"):
+                first = int(evaluated[1]) if evaluated else event["line"]
+                last = first if evaluated else event.get("line_end", first)
+                calls.append(Call(name, tuple(event["args"]), path, first, last))
+            elif event["cmd"] in _NOTES:
+                calls.append(Call(event["cmd"], tuple(event["args"]), "", 0, 0))
+        return calls
+
+    def _inside(self, file: str) -> str | None:
+        """The path in the project of an absolute one, None where it is not in it."""
+        prefix = f"{self._layout.project}/"
+        return file.removeprefix(prefix) if file.startswith(prefix) else None
+
+    def _shown(self, path: str) -> str:
+        """A path of the evaluation: of the project, or below the name of what is fetched."""
+        if path == str(self._layout.project):
+            return ""
+        inside = self._inside(path)
+        return path.removeprefix(f"{self._layout.elsewhere}/") if inside is None else inside
+
+    def _source(self, path: str) -> Sequence[str]:
+        if path not in self._lines:
+            text = (self._layout.project / path).read_text(encoding="utf-8", errors="replace")
+            self._lines[path] = text.split("\n")
+        return self._lines[path]
+
+    def _errors(self, evaluation: Evaluation) -> list[Remark]:
+        """CMake's own errors, each at the innermost line of the project."""
+        remarks = []
+        for match in _ERROR.finditer(f"{evaluation.errors}\n"):
+            body, _, stack = match[3].partition("Call Stack")
+            following = evaluation.errors[match.end() :].partition("\n\n\n")[0]
+            frames = [(match[1], match[2]), *_FRAME.findall(stack or following)]
+            text = " ".join(body.split())
+            for directory in (self._layout.project, self._layout.elsewhere):
+                text = text.replace(f"{directory}/", "")
+            remarks.append(Remark(text, self._place(frames)))
+        if evaluation.errors and not remarks:
+            remarks.append(Remark(" ".join(evaluation.errors.split())))
+        return remarks
+
+    def _place(self, frames: Sequence[tuple[str, str]]) -> Where | None:
+        for file, line in frames:
+            path = self._inside(_EVALUATED.sub("", file))
+            if path is not None:
+                return Where(path, int(line))
+        return None
+
+
+_NOTES = (trace.CREATED, trace.ENTER, trace.LEAVE, trace.UNKNOWN_CONTENT)
+
+
+@cache
+def _own_version() -> str:
+    """The probe's own version: the content of what it is made of."""
+    modules = (stored, architectures, cmake, expressions, layout, flag_lines, trace)
+    files = [module.__file__ for module in modules]
+    paths = [Path(__file__), cmake.STANDINS, *(Path(file) for file in files if file)]
+    return sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        key: {name: getattr(item, "value", item) for name, item in value.items()}
+        for key, value in items
+    }
+
+
+def _quoted(value: str) -> str:
+    """``value`` for a quoted argument of CMake, its references to variables kept."""
+    return value.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,31 @@
+"""What the build of a series in place holds, as far as CMake's own evaluation can tell."""
+
+from __future__ import annotations
+
+from patchq.engine.verify.build.evaluate import Prober, Question
+from patchq.engine.verify.build.layout import LISTS
+from patchq.engine.verify.build.project_dir import project_at
+from patchq.engine.verify.subject import Subject
+from patchq.model.verification import Build, TargetBuild
+
+
+def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
+    """The build of the patched tree for each target of the settings; none without a project.
+
+    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with.
+    """
+    project, directory = subject.project, subject.recipe.project
+    targets = project.settings.targets
+    if directory is None or not targets:
+        return ()
+    if not subject.coverage.covers_path(f"{directory}/{LISTS}".removeprefix("./")):
+        return ()
+    tree = project_at(project.store.objects, subject.tree, directory)
+    if tree is None:
+        return ()
+    prober = Prober(project.store, project.settings.checks.build, project.cache)
+    questions = [Question(tree, directory, target) for target in targets]
+    return tuple(
+        TargetBuild(target, Build(), build)
+        for target, build in zip(targets, prober.probe_all(questions), strict=True)
+    )

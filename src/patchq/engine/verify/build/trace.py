@@ -1,0 +1,529 @@
+"""From CMake's trace of an evaluation to what the project builds.
+
+Each call in the trace does here to targets and directories what it does in CMake, as far as that
+decides which sources are compiled, and how.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
+from posixpath import normpath
+
+from patchq.engine.verify.build.architectures import architectures, property_flags
+from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
+from patchq.engine.verify.build.flag_lines import Call, Origins
+from patchq.errors import Where
+from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
+
+CREATED = "patchq_created"
+ENTER = "patchq_enter"
+LEAVE = "patchq_leave"
+UNKNOWN_CONTENT = "patchq_unknown_content"
+
+_LANGUAGES = {
+    ".cu": "CUDA",
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C", ".CPP"), "CXX"),
+    ".c": "C",
+}
+_SCOPES = ("PRIVATE", "PUBLIC", "INTERFACE")
+_LINK_SCOPES = (*_SCOPES, "LINK_PRIVATE", "LINK_PUBLIC", "LINK_INTERFACE_LIBRARIES")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Arguments of the call ``index`` that say how something is compiled."""
+
+    text: str
+    index: int
+
+
+@dataclass
+class _Scoped:
+    """What holds for a target itself, and what for those that link it."""
+
+    own: list[_Words] = field(default_factory=list)
+    interface: list[_Words] = field(default_factory=list)
+
+    def add(self, scope: str, words: _Words) -> None:
+        if scope != "INTERFACE":
+            self.own.append(words)
+        if scope != "PRIVATE":
+            self.interface.append(words)
+
+
+@dataclass
+class _Directory:
+    path: str
+    options: list[_Words] = field(default_factory=list)
+    definitions: list[_Words] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    def below(self, path: str) -> _Directory:
+        return _Directory(path, [*self.options], [*self.definitions], [*self.links])
+
+
+@dataclass
+class _Target:
+    name: str
+    directory: _Directory
+    where: Where
+    sources: list[str]
+    architectures: str
+    options: _Scoped
+    definitions: _Scoped
+    links: list[str]
+    interface_links: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Source:
+    """The properties of a source file."""
+
+    language: str | None = None
+    header: bool = False
+    options: list[_Words] = field(default_factory=list)
+    definitions: list[_Words] = field(default_factory=list)
+
+
+class Reading:
+    """One trace being read.
+
+    ``shown`` turns a path of the evaluation into one for people; ``source`` gives the lines of a
+    file of the project.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        *,
+        cuda: str,
+        shown: Callable[[str], str],
+        source: Callable[[str], Sequence[str]],
+    ):
+        self._calls = calls
+        self._cuda = cuda
+        self._shown = shown
+        self._origins = Origins(calls, source)
+        self._directories = [_Directory("")]
+        self._targets: dict[str, _Target] = {}
+        self._aliases: dict[str, str] = {}
+        self._sources: dict[str, _Source] = {}
+        self._defaults: dict[str, str] = {}
+        self._problems: dict[Remark, None] = {}
+        self._notes: dict[Remark, None] = {}
+
+    def build(self) -> Build:
+        """What the project builds."""
+        last = 0
+        for index, call in enumerate(self._calls):
+            take, note = _COMMANDS.get(call.command), _INTERNAL.get(call.command)
+            last = last if note else index
+            try:
+                if note:
+                    note(self, self._calls[last], call)
+                elif take:
+                    take(self, index, call)
+            except (ValueError, IndexError):
+                asked = self._calls[last]
+                text = f"{asked.command} does not have the arguments that it needs"
+                self._problem(asked.where, text)
+        targets = [self._built(target) for target in self._targets.values()]
+        return Build(
+            targets=tuple(target for target in targets if target.groups),
+            defaults=tuple(sorted(self._defaults.items())),
+            problems=tuple(self._problems),
+            notes=tuple(self._notes),
+        )
+
+    # --- what the stand-ins say ---
+
+    def _created(self, call: Call, note: Call) -> None:
+        name, *rest = call.words
+        if "ALIAS" in rest:
+            self._aliases[name] = rest[-1]
+            return
+        if "IMPORTED" in rest:
+            return
+        if "USE_SABI" in rest and len(rest) > rest.index("USE_SABI") + 1:
+            del rest[rest.index("USE_SABI") + 1]
+        here = self._here
+        self._targets[name] = _Target(
+            name,
+            here,
+            call.where,
+            sources=[],
+            architectures=note.arguments[0] if note.arguments else "",
+            options=_Scoped([*here.options]),
+            definitions=_Scoped(),
+            links=[*here.links],
+        )
+        self._add_sources(self._targets[name], rest, call)
+
+    def _enter(self, _call: Call, note: Call) -> None:
+        self._directories.append(self._here.below(self._shown(note.arguments[0])))
+
+    def _leave(self, _call: Call, note: Call) -> None:
+        self._here.flags = dict(zip(("CUDA", "CXX", "C"), note.arguments, strict=False))
+        if len(self._directories) > 1:
+            self._directories.pop()
+
+    def _unknown_content(self, call: Call, note: Call) -> None:
+        path = self._shown(note.arguments[0])
+        self._note(call, f"{path} is fetched by the build; what is there is not known")
+
+    # --- commands of the project ---
+
+    def _option(self, _index: int, call: Call) -> None:
+        name, _, *value = call.arguments
+        self._defaults[name] = value[0] if value and value[0] else "OFF"
+
+    def _compile_options(self, index: int, call: Call) -> None:
+        if target := self._known(call):
+            for scope, words in _by_scope(call.arguments[1:], index):
+                target.options.add(scope, words)
+
+    def _compile_definitions(self, index: int, call: Call) -> None:
+        if target := self._known(call):
+            for scope, words in _by_scope(call.arguments[1:], index):
+                target.definitions.add(scope, words)
+
+    def _target_sources(self, index: int, call: Call) -> None:
+        if target := self._known(call):
+            for scope, words in _by_scope(call.arguments[1:], index):
+                if scope != "INTERFACE":
+                    self._add_sources(target, words.text.split(";"), call)
+
+    def _link(self, _index: int, call: Call) -> None:
+        target = self._known(call)
+        if target is None:
+            return
+        scope = "PUBLIC"
+        for word in call.words[1:]:
+            if word in _LINK_SCOPES:
+                scope = word
+                continue
+            if "INTERFACE" not in scope:
+                target.links.append(word)
+            if "PRIVATE" not in scope:
+                target.interface_links.append(word)
+
+    def _directory_options(self, index: int, call: Call) -> None:
+        self._here.options.append(_Words(";".join(call.arguments), index))
+
+    def _directory_definitions(self, index: int, call: Call) -> None:
+        self._here.definitions.append(_Words(";".join(call.arguments), index))
+
+    def _legacy_definitions(self, index: int, call: Call) -> None:
+        for word in call.words:
+            known = self._here.definitions if word.startswith("-D") else self._here.options
+            known.append(_Words(word.removeprefix("-D"), index))
+
+    def _directory_links(self, _index: int, call: Call) -> None:
+        self._here.links.extend(call.words)
+
+    def _target_properties(self, index: int, call: Call) -> None:
+        names, pairs = _properties(call.arguments)
+        for name in names:
+            target = self._find(name, call)
+            for key, value in pairs:
+                if target:
+                    self._set_on_target(target, key, _Words(value, index), call, append=False)
+
+    def _source_properties(self, index: int, call: Call) -> None:
+        names, pairs = _properties(call.arguments)
+        for name in names:
+            for key, value in pairs:
+                self._set_on_source(name, key, _Words(value, index), append=False)
+
+    def _set_property(self, index: int, call: Call) -> None:
+        scope, *rest = call.words
+        if "PROPERTY" not in rest:
+            return
+        split = rest.index("PROPERTY")
+        names, (key, *values) = rest[:split], rest[split + 1 :]
+        append = any(word in names for word in ("APPEND", "APPEND_STRING"))
+        names = [name for name in names if name not in ("APPEND", "APPEND_STRING")]
+        words = _Words(";".join(values), index)
+        if scope == "DIRECTORY":
+            self._set_on_directory(key, words, append=append)
+        for name in names:
+            if scope == "TARGET" and (target := self._find(name, call)):
+                self._set_on_target(target, key, words, call, append=append)
+            elif scope == "SOURCE":
+                self._set_on_source(name, key, words, append=append)
+
+    def _condition(self, _index: int, call: Call) -> None:
+        """Script mode has no targets: what it takes for absent may be there."""
+        words = call.arguments
+        for word, name in pairwise(words):
+            if word == "TARGET" and ("::" in name or self._real(name) in self._targets):
+                self._problem(
+                    call.where, f"whether {name} is a target cannot be asked without a build"
+                )
+
+    def _run(self, _index: int, call: Call) -> None:
+        self._note(call, "runs a program; taken to succeed and to print nothing")
+
+    def _available(self, _index: int, call: Call) -> None:
+        for name in call.words:
+            self._note(call, f"what {name} builds itself is not evaluated")
+
+    def _package(self, _index: int, call: Call) -> None:
+        if "REQUIRED" not in call.words:
+            self._note(call, f"{call.words[0]} is optional; taken for absent unless set up")
+
+    # --- the state they work on ---
+
+    @property
+    def _here(self) -> _Directory:
+        return self._directories[-1]
+
+    def _real(self, name: str) -> str:
+        return self._aliases.get(name, name)
+
+    def _known(self, call: Call) -> _Target | None:
+        return self._find(call.words[0], call) if call.words else None
+
+    def _find(self, name: str, call: Call) -> _Target | None:
+        target = self._targets.get(self._real(name))
+        if target is None:
+            self._problem(call.where, f"{name} is not a target of the project")
+        return target
+
+    def _problem(self, where: Where, text: str) -> None:
+        self._problems[Remark(text, where)] = None
+
+    def _note(self, call: Call, text: str) -> None:
+        self._notes[Remark(text, call.where)] = None
+
+    def _add_sources(self, target: _Target, words: Iterable[str], call: Call) -> None:
+        context = self._context("CUDA")
+        for word in words:
+            try:
+                names = evaluate(word, context).split(";")
+            except UnknownExpressionError as error:
+                self._problem(call.where, str(error))
+                continue
+            target.sources += [self._path(name) for name in names if PurePosixPath(name).suffix]
+
+    def _path(self, name: str) -> str:
+        if name.startswith("/"):
+            return self._shown(name)
+        return normpath(f"{self._here.path}/{name}".lstrip("/"))
+
+    def _set_on_target(
+        self, target: _Target, key: str, words: _Words, call: Call, *, append: bool
+    ) -> None:
+        if key == "CUDA_ARCHITECTURES":
+            known = [target.architectures] if append and target.architectures else []
+            target.architectures = ";".join([*known, words.text])
+        elif key == "SOURCES":
+            target.sources = target.sources if append else []
+            self._add_sources(target, words.text.split(";"), call)
+        elif key in ("LINK_LIBRARIES", "INTERFACE_LINK_LIBRARIES"):
+            links = target.links if key == "LINK_LIBRARIES" else target.interface_links
+            links[:] = [*(links if append else []), *words.text.split(";")]
+        else:
+            lists = {
+                "COMPILE_OPTIONS": target.options.own,
+                "COMPILE_FLAGS": target.options.own,
+                "INTERFACE_COMPILE_OPTIONS": target.options.interface,
+                "COMPILE_DEFINITIONS": target.definitions.own,
+                "INTERFACE_COMPILE_DEFINITIONS": target.definitions.interface,
+            }
+            _put(lists, key, words, append=append)
+
+    def _set_on_source(self, name: str, key: str, words: _Words, *, append: bool) -> None:
+        source = self._sources.setdefault(self._path(name), _Source())
+        if key == "LANGUAGE":
+            source.language = words.text
+        elif key == "HEADER_FILE_ONLY":
+            source.header = words.text.upper() in ("1", "ON", "TRUE", "YES", "Y")
+        else:
+            lists = {
+                "COMPILE_OPTIONS": source.options,
+                "COMPILE_FLAGS": source.options,
+                "COMPILE_DEFINITIONS": source.definitions,
+            }
+            _put(lists, key, words, append=append)
+
+    def _set_on_directory(self, key: str, words: _Words, *, append: bool) -> None:
+        here = self._here
+        lists = {"COMPILE_OPTIONS": here.options, "COMPILE_DEFINITIONS": here.definitions}
+        _put(lists, key, words, append=append)
+
+    # --- the result ---
+
+    def _context(self, language: str) -> Context:
+        return Context(language, self._cuda, "Release", self._targets)
+
+    def _built(self, target: _Target) -> BuiltTarget:
+        alike: dict[tuple[str, str | None], list[str]] = {}
+        for source in dict.fromkeys(target.sources):
+            known = self._sources.get(source)
+            language = (known and known.language) or _LANGUAGES.get(PurePosixPath(source).suffix)
+            if language and not (known and known.header):
+                alike.setdefault((language, source if known else None), []).append(source)
+        groups = [
+            self._group(target, language, self._sources.get(own or "", _Source()), sources)
+            for (language, own), sources in alike.items()
+        ]
+        return BuiltTarget(target.name, _merged(groups), target.where)
+
+    def _group(
+        self, target: _Target, language: str, source: _Source, sources: Sequence[str]
+    ) -> SourceGroup:
+        flags = tuple(self._flags(target, language, source))
+        archs = architectures(flag.text for flag in flags) if language == "CUDA" else ()
+        definitions = tuple(self._definitions(target, language, source))
+        return SourceGroup(language, tuple(sources), flags, definitions, archs)
+
+    def _flags(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
+        for word in self._shell(target.directory.flags.get(language, ""), target.where):
+            yield Flag(word)
+        if language == "CUDA":
+            for word in property_flags(target.architectures):
+                yield Flag(word)
+        words = [*target.options.own, *self._linked(target, lambda linked: linked.options)]
+        seen: set[str] = set()
+        for options in ([*words], source.options):
+            for item, index in self._evaluated(options, language):
+                # CMake passes each option once; SHELL: keeps words together
+                if item not in seen:
+                    seen.add(item)
+                    text = item.removeprefix("SHELL:")
+                    where = self._calls[index].where
+                    for word in self._shell(text, where) if text != item else [item]:
+                        yield Flag(word, self._origins.find(index, word))
+
+    def _shell(self, text: str, where: Where) -> list[str]:
+        try:
+            return _shell(text)
+        except ValueError as error:
+            self._problem(where, f"{text!r} are no flags for a shell: {error}")
+            return []
+
+    def _definitions(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
+        linked = self._linked(target, lambda linked: linked.definitions)
+        # those of a directory hold for all of its targets, also for earlier ones
+        directory = target.directory.definitions
+        words = [*directory, *target.definitions.own, *linked, *source.definitions]
+        seen: set[str] = set()
+        for item, index in self._evaluated(words, language):
+            text = item.removeprefix("-D")
+            if text not in seen:
+                seen.add(text)
+                yield Flag(text, self._origins.find(index, item))
+
+    def _evaluated(self, words: Iterable[_Words], language: str) -> Iterator[tuple[str, int]]:
+        context = self._context(language)
+        for entry in words:
+            try:
+                text = evaluate(entry.text, context)
+            except UnknownExpressionError as error:
+                self._problem(self._calls[entry.index].where, str(error))
+                continue
+            for item in text.split(";"):
+                if item:
+                    yield item, entry.index
+
+    def _linked(self, target: _Target, part: Callable[[_Target], _Scoped]) -> Iterator[_Words]:
+        """What the libraries of the project that ``target`` links ask of it."""
+        seen: set[str] = set()
+        waiting = [*target.links]
+        while waiting:
+            name = self._real(waiting.pop(0))
+            linked = self._targets.get(name)
+            if linked and name not in seen:
+                seen.add(name)
+                yield from part(linked).interface
+                waiting += linked.interface_links
+
+
+def _put(lists: Mapping[str, list[_Words]], key: str, words: _Words, *, append: bool) -> None:
+    known = lists.get(key)
+    if known is not None:
+        known[:] = [*(known if append else []), words]
+
+
+def _merged(groups: Iterable[SourceGroup]) -> tuple[SourceGroup, ...]:
+    """Groups that are compiled in the same way as one."""
+    merged: dict[SourceGroup, SourceGroup] = {}
+    for group in groups:
+        way = replace(group, sources=())
+        known = merged.get(way, way)
+        merged[way] = replace(group, sources=known.sources + group.sources)
+    return tuple(merged.values())
+
+
+def _by_scope(arguments: Sequence[str], index: int) -> Iterator[tuple[str, _Words]]:
+    """The items after each scope keyword, joined as CMake keeps them."""
+    scope, items = "PRIVATE", list[str]()
+    for argument in arguments:
+        if argument in _SCOPES:
+            if items:
+                yield scope, _Words(";".join(items), index)
+            scope, items = argument, []
+        elif argument not in ("BEFORE", "AFTER"):
+            items.append(argument)
+    if items:
+        yield scope, _Words(";".join(items), index)
+
+
+def _properties(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """What ``… PROPERTIES key value …`` sets, and on which names."""
+    if "PROPERTIES" not in arguments:
+        return [], []
+    split = arguments.index("PROPERTIES")
+    names = [name for text in arguments[:split] for name in text.split(";") if name]
+    rest = arguments[split + 1 :]
+    return names, list(zip(rest[::2], rest[1::2], strict=False))
+
+
+def _shell(text: str) -> list[str]:
+    """The words of a string of flags; an option and its value in two words stay together.
+
+    >>> _shell("-O3 -gencode arch=compute_75,code=sm_75")
+    ['-O3', '-gencode arch=compute_75,code=sm_75']
+    """
+    words: list[str] = []
+    for word in shlex.split(text):
+        if words and words[-1] in ("-gencode", "--generate-code"):
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+    return words
+
+
+_INTERNAL: dict[str, Callable[[Reading, Call, Call], None]] = {
+    CREATED: Reading._created,
+    ENTER: Reading._enter,
+    LEAVE: Reading._leave,
+    UNKNOWN_CONTENT: Reading._unknown_content,
+}
+
+_COMMANDS: dict[str, Callable[[Reading, int, Call], None]] = {
+    "add_compile_definitions": Reading._directory_definitions,
+    "add_compile_options": Reading._directory_options,
+    "add_definitions": Reading._legacy_definitions,
+    "elseif": Reading._condition,
+    "execute_process": Reading._run,
+    "fetchcontent_makeavailable": Reading._available,
+    "find_package": Reading._package,
+    "if": Reading._condition,
+    "link_libraries": Reading._directory_links,
+    "option": Reading._option,
+    "set_property": Reading._set_property,
+    "set_source_files_properties": Reading._source_properties,
+    "set_target_properties": Reading._target_properties,
+    "target_compile_definitions": Reading._compile_definitions,
+    "target_compile_options": Reading._compile_options,
+    "target_link_libraries": Reading._link,
+    "target_sources": Reading._target_sources,
+    "while": Reading._condition,
+}

@@ -1,0 +1,1 @@
+"""The architectures in a built wheel, against those the sources promise."""

@@ -1,0 +1,1 @@
+"""The workspace on disk, its lock, its store, and everything that writes to them."""

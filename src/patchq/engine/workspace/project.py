@@ -1,0 +1,63 @@
+"""A workspace with its upstream at hand: what the engine's jobs start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from patchq.engine.workspace.upstream_range import Hop
+from patchq.errors import InputError
+from patchq.git.store import Store
+from patchq.model.lock import Lock
+from patchq.model.settings import Settings
+from patchq.model.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Project:
+    """Workspace, lock, settings and an open store."""
+
+    workspace: Workspace
+    lock: Lock
+    settings: Settings
+    store: Store
+
+    @property
+    def cache(self) -> Path:
+        """Where answers are kept that can be had again."""
+        return self.workspace.cache_dir
+
+    def hop(self, old: str, new: str) -> Hop:
+        """The way from one locked base to another."""
+        return Hop(
+            self.store,
+            self.lock,
+            self.settings,
+            self.lock.base(old),
+            self.lock.base(new),
+            self.cache,
+        )
+
+    def series_before(self, onto: str) -> str:
+        """The newest series strictly before ``onto`` in the lock's order.
+
+        Raises :class:`InputError` where there is none.
+        """
+        have = set(self.workspace.series_names())
+        earlier = [base.name for base in self.lock.previous(onto) if base.name in have]
+        if not earlier:
+            raise InputError(
+                f"there is no series before {onto} in the order of upstream.lock",
+                hint="Name one with --from, or start one: `patchq import FILE… --tag TAG`.",
+            )
+        return earlier[-1]
+
+    def base_after(self, name: str) -> str:
+        """The base that follows ``name`` in the lock's order; raises :class:`InputError`."""
+        following = self.lock.following(name)
+        if not following:
+            raise InputError(
+                f"{name} is the last base of upstream.lock",
+                hint="Name another with --onto, or add the new tag: `patchq lock TAG`.",
+            )
+        return following[0].name
