@@ -23,8 +23,8 @@ from pathlib import Path
 from scratch import Scratch
 
 from patchq.engine.backport.missing_names import Names
-from patchq.engine.backport.prerequisites import Found, Outcome, Search
-from patchq.engine.backport.upstream_change import Change, Changes
+from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
+from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.git.history import History
 
 _GIT_DEPS = "git-deps"
@@ -110,8 +110,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="patchq-bench-") as scratch:
         project = Scratch(Path(scratch, "workspace"), options.upstream).project()
         store, base = project.store, project.lock.base(options.onto)
-        changes = Changes(store, project.settings, options.exclude)
-        search = Search(project, base, changes, Names(store))
+        changes = ChangeReader(store, project.settings, options.exclude)
+        search = PrerequisiteSearch(project, base, changes, Names(store))
         picker = Picker(Path(scratch, "pick"), options.upstream, base.commit)
         commits = History(store.git).between(options.after, options.main)
         chosen = _spread(changes, commits, options.count)
@@ -120,11 +120,11 @@ def main() -> None:
             start = time.perf_counter()
             found = search.find(change, base.tree, options.limit)
             seconds = time.perf_counter() - start
-            if found.outcome is Outcome.EMPTY:
+            if found.outcome is SearchOutcome.EMPTY:
                 continue
             commit = change.commit or ""
             picked, pick_seconds = picker.picks(commit)
-            asked = found.outcome is Outcome.FOUND and shutil.which(_GIT_DEPS)
+            asked = found.outcome is SearchOutcome.FOUND and shutil.which(_GIT_DEPS)
             named = picker.dependencies(commit) if asked else None
             rows.append(Row(found, seconds, picked, pick_seconds, named))
             size = len(found.prerequisites)
@@ -134,7 +134,7 @@ def main() -> None:
                 file=sys.stderr,
             )
         print("\n".join(_summary(rows, options.limit)))
-        sets = [row.found for row in rows if row.found.outcome is Outcome.FOUND]
+        sets = [row.found for row in rows if row.found.outcome is SearchOutcome.FOUND]
         sample = sets[:: max(1, len(sets) // options.sample)][: options.sample]
         spare = sum(_spare(search, found, base.tree) for found in sample)
         members = sum(len(found.prerequisites) for found in sample)
@@ -154,7 +154,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _spread(changes: Changes, commits: Sequence[str], count: int) -> Iterator[Change]:
+def _spread(changes: ChangeReader, commits: Sequence[str], count: int) -> Iterator[UpstreamChange]:
     """About ``count`` commits, evenly spread, that leave something to backport."""
     step = max(1.0, len(commits) / count)
     places = (int(number * step) for number in range(min(count, len(commits))))
@@ -166,7 +166,7 @@ def _spread(changes: Changes, commits: Sequence[str], count: int) -> Iterator[Ch
                 break
 
 
-def _spare(search: Search, found: Found, tree: str) -> int:
+def _spare(search: PrerequisiteSearch, found: Found, tree: str) -> int:
     """How many members of a set it does without."""
     commits = [one.change.commit or "" for one in found.prerequisites]
     return sum(
@@ -179,8 +179,8 @@ def _summary(rows: Sequence[Row], limit: int) -> Iterator[str]:
     def share(number: int) -> str:
         return f"{number} of {len(rows)} ({100 * number / max(1, len(rows)):.0f} %)"
 
-    alone = [row for row in rows if row.found.outcome is Outcome.APPLIES]
-    found = [row for row in rows if row.found.outcome is Outcome.FOUND]
+    alone = [row for row in rows if row.found.outcome is SearchOutcome.APPLIES]
+    found = [row for row in rows if row.found.outcome is SearchOutcome.FOUND]
     clean = [row for row in rows if not row.found.collisions]
     sizes = [len(row.found.prerequisites) for row in found]
     seconds = [row.seconds for row in rows]
@@ -190,7 +190,7 @@ def _summary(rows: Sequence[Row], limit: int) -> Iterator[str]:
     yield f"| merges alone | {share(len(clean))} |"
     yield f"| merges alone, all names there | {share(len(alone))} |"
     yield f"| comes with at most {limit} prerequisites | {share(len(found))} |"
-    for outcome in (Outcome.TOO_MANY, Outcome.BY_HAND):
+    for outcome in (SearchOutcome.TOO_MANY, SearchOutcome.BY_HAND):
         number = sum(row.found.outcome is outcome for row in rows)
         yield f"| {outcome.value} | {share(number)} |"
     yield f"| size of the set, median (largest) | {_median(sizes)} ({max(sizes, default=0)}) |"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
-from patchq.git.merge import Question
+from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entry
 from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
 from patchq.model.patch import Patch
@@ -66,15 +66,15 @@ class _Cut:
 
 
 class CaseMaker:
-    """Makes labelled patches for one hop; ``future`` is a commit past the new tag."""
+    """Makes labelled patches for one span; ``future`` is a commit past the new tag."""
 
-    def __init__(self, hop: Hop, future: str, seed: int):
-        self._hop = hop
+    def __init__(self, span: UpstreamRange, future: str, seed: int):
+        self._span = span
         self._future = future
         self._random = random.Random(seed)
-        self._objects = hop.store.objects
-        self._history = History(hop.store.git)
-        self._mailer = Mailer(hop.store.git, self._objects)
+        self._objects = span.store.objects
+        self._history = History(span.store.git)
+        self._mailer = Mailer(span.store.git, self._objects)
 
     def cases(self, shares: Mapping[Group, int]) -> list[Case]:
         """As many cases of each group as asked for, or as there are."""
@@ -97,7 +97,7 @@ class CaseMaker:
 
     @cached_property
     def _between(self) -> tuple[CommitInfo, ...]:
-        found = self._history.subjects(self._hop.old.commit, self._hop.new.commit)
+        found = self._history.subjects(self._span.old.commit, self._span.new.commit)
         return tuple(commit for commit in found if len(commit.parents) == 1)
 
     @cached_property
@@ -127,7 +127,7 @@ class CaseMaker:
     def _on_same_files(self, revert: CommitInfo) -> tuple[CommitInfo, ...]:
         """The commits after ``revert`` that touch its files."""
         paths = self._history.changed(f"{revert.oid}^", revert.oid)
-        return self._history.touching(revert.oid, self._hop.new.commit, paths)
+        return self._history.touching(revert.oid, self._span.new.commit, paths)
 
     @cached_property
     def _landed(self) -> list[CommitInfo]:
@@ -142,7 +142,7 @@ class CaseMaker:
         names = {_title(commit.subject) for commit in self._between}
         commits = [
             commit
-            for commit in self._history.subjects(self._hop.new.commit, self._future)
+            for commit in self._history.subjects(self._span.new.commit, self._future)
             if len(commit.parents) == 1
             and not known & _numbers(commit.subject)
             and _title(commit.subject) not in names
@@ -171,7 +171,7 @@ class CaseMaker:
                 continue
             some = self._random.sample(paths, self._random.randint(1, len(paths) - 1))
             changes = {path: self._objects.file(cut.tree, path) for path in some}
-            tree = self._objects.overlay(self._hop.old.tree, changes)
+            tree = self._objects.overlay(self._span.old.tree, changes)
             yield self._case(Group.FILES, [cut], tree, landed=[cut])
 
     def _two(self) -> Iterator[Case]:
@@ -205,12 +205,12 @@ class CaseMaker:
 
     def _twins_of(self, cut: _Cut) -> Iterator[str]:
         """Trees of the old tag with one hunk's edit made where its lines stand a second time."""
-        old = self._hop.old.tree
+        old = self._span.old.tree
         patch = Patch("twin", self._mailer.diff(old, cut.tree))
         for change in patch.files:
             entry = self._objects.file(old, change.paths[0])
-            new = self._hop.place(change.paths[0]).new
-            now = new and self._objects.content(self._hop.new.tree, new)
+            new = self._span.place(change.paths[0]).new
+            now = new and self._objects.content(self._span.new.tree, new)
             if not _is_edit(change) or entry is None or not now:
                 continue
             lines = split_lines(self._objects.read(entry.oid))
@@ -227,11 +227,11 @@ class CaseMaker:
 
     def _cuts(self, commits: Sequence[CommitInfo]) -> Iterator[_Cut]:
         """Each commit merged onto the old tag with its parent as the base, where that is clean."""
-        old = self._hop.old.tree
+        old = self._span.old.tree
         for start in range(0, len(commits), _BATCH):
             batch = commits[start : start + _BATCH]
-            merged = self._hop.store.merger.merge_all(
-                [Question(self._tree(c.parents[0]), old, c.tree) for c in batch]
+            merged = self._span.store.merger.merge_all(
+                [MergeQuestion(self._tree(c.parents[0]), old, c.tree) for c in batch]
             )
             for commit, answer in zip(batch, merged, strict=True):
                 if answer.clean and answer.tree != old:
@@ -239,21 +239,21 @@ class CaseMaker:
 
     def _both(self, first: _Cut, second: _Cut) -> str | None:
         base = self._tree(second.commit.parents[0])
-        merged = self._hop.store.merger.merge(base, first.tree, second.commit.tree)
+        merged = self._span.store.merger.merge(base, first.tree, second.commit.tree)
         return merged.tree if merged.clean and merged.tree != first.tree else None
 
     def _tree(self, commit: str) -> str:
         return self._objects.read(commit).split(b"\n", 1)[0].removeprefix(b"tree ").decode()
 
     def _changes(self, cut: _Cut) -> dict[str, Entry | None]:
-        paths = self._history.changed(self._hop.old.tree, cut.tree)
+        paths = self._history.changed(self._span.old.tree, cut.tree)
         return self._objects.files(cut.tree, paths)
 
     def _case(
         self, group: Group, made_of: Sequence[_Cut], tree: str, landed: Sequence[_Cut]
     ) -> Case:
         names = [cut.commit.oid for cut in made_of]
-        diff = self._mailer.diff(self._hop.old.tree, tree)
+        diff = self._mailer.diff(self._span.old.tree, tree)
         name = f"{group.name.lower()}-{'-'.join(oid[:9] for oid in names)}.patch"
         return Case(group, Patch(name, diff), tuple(names), tuple(c.commit.oid for c in landed))
 

@@ -162,7 +162,7 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _planned(tree: Path, root: Path, machine: str, facts: Mapping[str, Any]) -> Plan:
     # here, as `run` must do without git and its package
-    from patchq.engine.verify.build.evaluate import Prober, Question
+    from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
     from patchq.git.objects import Entry
     from patchq.git.store import open_store
     from patchq.model.recipe import read_recipe
@@ -184,7 +184,7 @@ def _planned(tree: Path, root: Path, machine: str, facts: Mapping[str, Any]) -> 
             )
             for path in _files(tree / directory)
         }
-        question = Question(store.objects.tree_of(entries), directory, target)
+        question = BuildQuestion(store.objects.tree_of(entries), directory, target)
         built = Prober(store, settings.checks.build, Path(scratch, "cache")).probe(question)
     if built.problems:
         raise InputError(f"not evaluated: {built.problems[0]}")

@@ -26,7 +26,7 @@ from scratch import Scratch, rebase
 
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
@@ -82,13 +82,13 @@ class Answer:
 
 
 class _Bench:
-    """One process's view of the hop."""
+    """One process's view of the span."""
 
     def __init__(self, scratch: Scratch, old: str, new: str):
         self._project: Project = scratch.project()
-        self._hop: Hop = self._project.hop(old, new)
+        self._span: UpstreamRange = self._project.upstream_range(old, new)
         self._index = tempfile.TemporaryDirectory(prefix="patchq-peers-")
-        self._peers = Peers(self._hop, Path(self._index.name))
+        self._peers = Peers(self._span, Path(self._index.name))
 
     def answer(self, case: Case) -> Answer:
         start = time.perf_counter()
@@ -96,8 +96,8 @@ class _Bench:
         seconds = time.perf_counter() - start
         evidence = report.evidence if report else ()
         merged = [item for item in evidence if item.kind is EvidenceKind.MERGED]
-        patched = Stack(self._hop.store).apply(
-            self._hop.old.tree, case.patch, onto=self._hop.old.name
+        patched = Stack(self._span.store).apply(
+            self._span.old.tree, case.patch, onto=self._span.old.name
         )
         return Answer(
             case,
@@ -110,7 +110,7 @@ class _Bench:
     def _judge(self, patch: Patch) -> PatchReport | None:
         """None where the engine fails, which is one of the things to find out."""
         try:
-            rebased = rebase(self._project, self._hop.old.name, self._hop.new.name, [patch])
+            rebased = rebase(self._project, self._span.old.name, self._span.new.name, [patch])
         except PatchqError as error:
             print(f"{patch.name}: {error}", file=sys.stderr)
             return None
@@ -133,10 +133,10 @@ def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="patchq-labelled-") as root:
         scratch = Scratch(Path(root), options.upstream)
-        hop = scratch.project().hop(options.old, options.new)
-        _ = hop.renames.renames  # found once, then read from the cache by every process
+        span = scratch.project().upstream_range(options.old, options.new)
+        _ = span.renames.renames  # found once, then read from the cache by every process
         start = time.perf_counter()
-        cases = _make(hop, options)
+        cases = _make(span, options)
         made = time.perf_counter() - start
         arguments = (scratch, options.old, options.new)
         with get_context("spawn").Pool(options.jobs, _open, arguments) as pool:
@@ -164,8 +164,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _make(hop: Hop, options: argparse.Namespace) -> list[Case]:
-    maker = CaseMaker(hop, options.future, options.seed)
+def _make(span: UpstreamRange, options: argparse.Namespace) -> list[Case]:
+    maker = CaseMaker(span, options.future, options.seed)
     if options.only:
         return maker.cases({Group[options.only.upper()]: options.count})
     cases = maker.cases({group: round(part * options.count) for group, part in SHARES.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
 
 
@@ -21,14 +21,14 @@ _NO_RENAMES = ("-p", "--no-renames", "--full-index", "--no-ext-diff", "--no-colo
 
 
 class Peers:
-    """Asks git about patches on one hop; ``scratch`` holds an index of the new tag."""
+    """Asks git about patches on one span; ``scratch`` holds an index of the new tag."""
 
-    def __init__(self, hop: Hop, scratch: Path):
-        self._hop = hop
-        self._git = hop.store.git
+    def __init__(self, span: UpstreamRange, scratch: Path):
+        self._span = span
+        self._git = span.store.git
         self._index = {"GIT_INDEX_FILE": str(scratch / "index")}
-        self._git.run("read-tree", hop.new.tree, environment=self._index)
-        self._known = self._patch_ids(hop)
+        self._git.run("read-tree", span.new.tree, environment=self._index)
+        self._known = self._patch_ids(span)
 
     def dropping(self, patch: Patch, patched: str) -> frozenset[Peer]:
         """The peers that take ``patch`` for landed; ``patched`` is the old tag's tree with it."""
@@ -42,22 +42,22 @@ class Peers:
             landed.add(Peer.REVERSE)
         return frozenset(landed)
 
-    def _patch_ids(self, hop: Hop) -> frozenset[str]:
+    def _patch_ids(self, span: UpstreamRange) -> frozenset[str]:
         log = self._git.run(
-            "log", "--no-merges", *_NO_RENAMES, hop.new.commit, f"^{hop.old.commit}"
+            "log", "--no-merges", *_NO_RENAMES, span.new.commit, f"^{span.old.commit}"
         ).stdout
         ids = self._git.text("patch-id", "--stable", stdin=log)
         return frozenset(line.split()[0] for line in ids.splitlines())
 
     def _is_known(self, patched: str) -> bool:
-        diff = self._git.run("diff-tree", "-r", *_NO_RENAMES, self._hop.old.tree, patched).stdout
+        diff = self._git.run("diff-tree", "-r", *_NO_RENAMES, self._span.old.tree, patched).stdout
         found = self._git.text("patch-id", "--stable", stdin=diff).split()
         return bool(found) and found[0] in self._known
 
     def _merges_to_nothing(self, patched: str) -> bool:
         """What ``git rebase --onto`` does: a merge of whole trees; an empty one is dropped."""
-        new = self._hop.new.tree
-        merged = self._hop.store.merger.merge(self._hop.old.tree, new, patched)
+        new = self._span.new.tree
+        merged = self._span.store.merger.merge(self._span.old.tree, new, patched)
         return merged.clean and merged.tree == new
 
     def _applies_in_reverse(self, patch: Patch) -> bool:

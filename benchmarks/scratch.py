@@ -67,7 +67,7 @@ def series_of(tag: str, patches: Sequence[Patch]) -> SeriesDirectory:
 def rebase(project: Project, old: str, new: str, patches: Sequence[Patch]) -> Rebased:
     """Judge ``patches``, a series on ``old``, on ``new``."""
     verdicts = kept_verdicts(project.workspace)
-    return rebase_series(project.hop(old, new), series_of(old, patches), {}, verdicts)
+    return rebase_series(project.upstream_range(old, new), series_of(old, patches), {}, verdicts)
 
 
 def tree_of(project: Project, rebased: Rebased) -> str:

@@ -25,7 +25,7 @@ from scratch import Scratch, rebase
 from patchq.engine.rebase.rebase import Rebased
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.model.patch import Patch, read_patch
@@ -55,11 +55,11 @@ def main() -> int:
     with _room(options.tmpfs) as root:
         scratch = Scratch(root / "workspace", options.upstream)
         project = scratch.project()
-        hop = project.hop(options.old, options.new)
+        span = project.upstream_range(options.old, options.new)
         small = [read_patch(path.name, path.read_bytes()) for path in _files(options.series)]
         for name, series in (
             (f"{len(small)} patches of {options.series.name}", small),
-            (f"{options.count} patches", _long_series(hop, options)),
+            (f"{options.count} patches", _long_series(span, options)),
         ):
             print(f"{name}, {options.old} → {options.new}")
             _measure(root, options, series)
@@ -125,20 +125,20 @@ def _timed(project: Project, options: argparse.Namespace, series: Sequence[Patch
     return Measured(rebased, time.perf_counter() - start, _started.total())
 
 
-def _long_series(hop: Hop, options: argparse.Namespace) -> list[Patch]:
+def _long_series(span: UpstreamRange, options: argparse.Namespace) -> list[Patch]:
     """Commits that landed by the new tag and commits that did not, each on top of the last."""
-    history = History(hop.store.git)
+    history = History(span.store.git)
     commits = [
-        *history.subjects(hop.old.commit, hop.new.commit),
-        *history.subjects(hop.new.commit, hop.store.resolve(options.future) or options.future),
+        *history.subjects(span.old.commit, span.new.commit),
+        *history.subjects(span.new.commit, span.store.resolve(options.future) or options.future),
     ]
     random.Random(options.seed).shuffle(commits)
-    mailer = Mailer(hop.store.git, hop.store.objects)
-    tree, series = hop.old.tree, list[Patch]()
+    mailer = Mailer(span.store.git, span.store.objects)
+    tree, series = span.old.tree, list[Patch]()
     for commit in commits:
         if len(series) == options.count:
             break
-        merged = _on_top(hop, tree, commit)
+        merged = _on_top(span, tree, commit)
         if merged is not None:
             name = f"{len(series) + 1:03}-{commit.oid[:9]}.patch"
             series.append(Patch(name, mailer.diff(tree, merged)))
@@ -146,11 +146,11 @@ def _long_series(hop: Hop, options: argparse.Namespace) -> list[Patch]:
     return series
 
 
-def _on_top(hop: Hop, tree: str, commit: CommitInfo) -> str | None:
+def _on_top(span: UpstreamRange, tree: str, commit: CommitInfo) -> str | None:
     if len(commit.parents) != 1:
         return None
-    base, _ = hop.store.describe(commit.parents[0])
-    merged = hop.store.merger.merge(base, tree, commit.tree)
+    base, _ = span.store.describe(commit.parents[0])
+    merged = span.store.merger.merge(base, tree, commit.tree)
     return merged.tree if merged.clean and merged.tree != tree else None
 
 

@@ -22,7 +22,7 @@ from patchq.model.verdict import Evidence, HunkState, PatchReport, Verdict
 
 @dataclass(frozen=True)
 class Truth:
-    """What a careful look at the repository says became of one patch on one hop."""
+    """What a careful look at the repository says became of one patch on one span."""
 
     file: str
     source: str

@@ -121,7 +121,7 @@ class _Killer:
 
 
 def _serve() -> None:
-    for name in ("cli.main", "engine.conflict", "engine.status", "report.statusview"):
+    for name in ("cli.main", "engine.rebase.session", "engine.status", "report.statusview"):
         import_module(f"patchq.{name}")
     for line in sys.stdin.buffer:
         child = os.fork()

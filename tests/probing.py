@@ -13,7 +13,7 @@ from miniature import Miniature
 
 from patchq.engine.verify.build.architectures import architectures
 from patchq.engine.verify.build.cmake import find_cmake
-from patchq.engine.verify.build.evaluate import Prober, Question
+from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
 from patchq.model.settings import BuildSettings, Target
@@ -64,7 +64,7 @@ class Bench:
     ) -> Build:
         """What the project made of ``files`` builds."""
         target = Target("machine", processor, cuda, options or {})
-        return self.prober(settings).probe(Question(self.tree(files), ".", target))
+        return self.prober(settings).probe(BuildQuestion(self.tree(files), ".", target))
 
     def _there(self) -> list[str]:
         tip = self.upstream.git("for-each-ref", "refs/heads/main")

@@ -14,10 +14,10 @@ from workspaces import make_workspace, open_project, placed
 
 from patchq.engine.backport.requests import Sources
 from patchq.engine.backport.shipped_in import End, ends_of
-from patchq.engine.backport.upstream_change import Changes
+from patchq.engine.backport.upstream_change import ChangeReader
 from patchq.errors import UpstreamError, Where
 from patchq.model.patch import Patch, read_patch
-from patchq.model.retired import Retired, Standing, read_retired, render_retired
+from patchq.model.retired import RecordState, Retired, read_retired, render_retired
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
@@ -104,7 +104,9 @@ def test_a_pull_request_becomes_a_patch_that_says_all_of_it(bench: Bench) -> Non
 def test_a_record_of_the_name_is_settled(bench: Bench) -> None:
     name = "fix-the-tenth-line-pr7.patch"
     raw = bench.upstream.format("main~2")
-    record = Retired(name, Verdict.CONFLICT, "why", (), raw, Standing.HELD, since="v1", base="v1")
+    record = Retired(
+        name, Verdict.CONFLICT, "why", (), raw, RecordState.HELD, since="v1", base="v1"
+    )
     file = bench.workspace.series_path("v1") / "retired.yaml"
     file.write_bytes(render_retired([record, replace(record, name="other.patch")]))
     done = bench.run("7")
@@ -267,13 +269,13 @@ def test_a_reverted_landing_does_not_count_and_the_second_does(bench: Bench) -> 
     second = upstream.commit("Reland thirty (#20) (#23)", {"src/b.txt": right})
     project = open_project(bench.workspace, upstream)
     sources = Sources(
-        project, Changes(project.store, project.settings), upstream.id("main"), terminal=False
+        project, ChangeReader(project.store, project.settings), upstream.id("main"), terminal=False
     )
     located = sources.find("20")
     assert [change.commit for change in located.changes] == [second]
     upstream.git("update-ref", "refs/heads/main", f"{first}")
     assert (
-        Sources(project, Changes(project.store, project.settings), first, terminal=False)
+        Sources(project, ChangeReader(project.store, project.settings), first, terminal=False)
         .find("20")
         .changes[0]
         .commit

@@ -13,7 +13,7 @@ from miniature import MakeMiniature, Miniature
 from seriesbench import begin, three
 from workspaces import add_series, make_workspace
 
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
@@ -25,7 +25,7 @@ def workspace(miniature: MakeMiniature) -> Workspace:
     made = make_workspace(upstream, {"old.patch": patches["one.patch"]}, settings=SETTINGS)
     series = "one.patch #+fast\ntwo.patch #-slim\nthree.patch\n"
     directory = add_series(made, "v2", patches, series=series)
-    gone = Retired("gone.patch", Verdict.CLEAN, "no", (), b"x\n", Standing.DROPPED, "v2", "v1")
+    gone = Retired("gone.patch", Verdict.CLEAN, "no", (), b"x\n", RecordState.DROPPED, "v2", "v1")
     (directory / "retired.yaml").write_bytes(render_retired([gone]))
     return made
 

@@ -17,7 +17,7 @@ from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, placed
 
 from patchq.errors import Where
-from patchq.model.retired import Standing, read_retired
+from patchq.model.retired import RecordState, read_retired
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
@@ -434,7 +434,7 @@ def test_skip_retires_as_the_users_decision(patchq: CommandLine, workspace: Work
     record, _ = read_retired(raw, Where("retired.yaml"))
     assert (record.name, record.reason) == ("fight.patch", "no longer ours")
     assert record.verdict is Verdict.CONFLICT
-    assert record.standing is Standing.RETIRED
+    assert record.standing is RecordState.RETIRED
     assert record.content == (workspace.series_path("v1") / "fight.patch").read_bytes()
     judged = patchq("report", "v2", "--onto", "v3", cwd=workspace.root)
     assert "2 retired patches settled" in judged.stdout

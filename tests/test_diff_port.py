@@ -10,7 +10,7 @@ from miniature import MakeMiniature, Miniature
 from seriesbench import A, B, Bench, changed, lines
 from workspaces import add_series, make_workspace
 
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict
 
 X = lines("x")
@@ -62,7 +62,7 @@ def test_each_patch_is_compared(
     }
     directory = add_series(bench.workspace, "v2", there)
     gone = Retired("fix.patch", Verdict.UPSTREAMED, "taken by #7. More.", (), b"x\n",
-                   Standing.RETIRED, "v2", "v1")  # fmt: skip
+                   RecordState.RETIRED, "v2", "v1")  # fmt: skip
     (directory / "retired.yaml").write_bytes(render_retired([gone]))
     found = bench.json("diff", "v1", "v2")
     rows = {row["name"]: row for row in found["patches"]}  # type: ignore[attr-defined]

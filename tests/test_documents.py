@@ -13,7 +13,7 @@ from miniature import MakeMiniature
 from workspaces import make_workspace
 
 from patchq.errors import Where
-from patchq.model.series_diff import Fate, PatchDiff, SeriesDiff
+from patchq.model.series_diff import PatchDiff, PatchDifference, SeriesDiff
 from patchq.model.status import RebaseStatus, Status
 from patchq.model.verification import Failure, Section, Verification
 from patchq.report.document import render_document
@@ -64,7 +64,7 @@ def test_a_verification() -> None:
 
 
 def test_a_comparison_of_series() -> None:
-    patch = PatchDiff(PATH, Fate.GONE, reason=PATH)
+    patch = PatchDiff(PATH, PatchDifference.GONE, reason=PATH)
     assert SHOWN in read(render_series_diff_json(SeriesDiff("v1", "v2", (patch,))))
 
 

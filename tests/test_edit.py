@@ -12,7 +12,7 @@ from seriesbench import A, B, Bench, C, begin, changed, lines, three
 from workspaces import make_workspace
 
 from patchq.engine.rebase.operation import hash_target
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.verdict import Memory, Verdict
 
 
@@ -291,7 +291,7 @@ def test_a_dropped_commit_is_remembered_and_settled(bench: Bench) -> None:
     assert "dropped     two.patch" in said
     assert bench.series() == ["one.patch", "three.patch"]
     (record,) = bench.workspace.load("v1").retired
-    assert (record.name, record.standing) == ("two.patch", Standing.DROPPED)
+    assert (record.name, record.standing) == ("two.patch", RecordState.DROPPED)
     assert record.content == before["two.patch"]
     report = bench.json("rebase", "--onto", "v2", "--dry-run")
     assert isinstance(report["remembered"], list)

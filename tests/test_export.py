@@ -21,11 +21,11 @@ from miniature import symlink as link
 from workspaces import make_workspace, open_project, pinned
 
 from patchq.engine.export.export import MANIFEST, default_name, export_series, prepare_export
-from patchq.engine.export.formats import Form
+from patchq.engine.export.formats import ExportFormat
 from patchq.engine.series.selection import select
 from patchq.errors import InputError
 from patchq.model.lock import Archive, Lock
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
@@ -359,7 +359,7 @@ def test_what_a_patch_requires_comes_first(
     assert f"series/v1/series:{lines.count(chr(10), 0, lines.index('late')) + 1}: " in said
 
 
-def retired(workspace: Workspace, verdict: Verdict, standing: Standing, content: bytes) -> None:
+def retired(workspace: Workspace, verdict: Verdict, standing: RecordState, content: bytes) -> None:
     record = Retired("old.patch", verdict, "why", (), content, standing, "v1", "v1")
     (workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([record]))
 
@@ -369,16 +369,16 @@ def test_what_upstream_has_taken_is_there(
 ) -> None:
     patches = Series(upstream).add("late.patch", {"b": "b\n"}, {"X-Requires": "old.patch"}).patches
     workspace = make_workspace(upstream, patches, bases=("v1",))
-    retired(workspace, Verdict.UNREACHABLE, Standing.RETIRED, b"")
+    retired(workspace, Verdict.UNREACHABLE, RecordState.RETIRED, b"")
     assert "late.patch requires old.patch" in refused(patchq, workspace, tmp_path / "made")
-    retired(workspace, Verdict.UPSTREAMED, Standing.RETIRED, b"")
+    retired(workspace, Verdict.UPSTREAMED, RecordState.RETIRED, b"")
     export(patchq, workspace, tmp_path / "made")
 
 
 def test_a_held_patch_stops_the_export(
     patchq: CommandLine, workspace: Workspace, tmp_path: Path
 ) -> None:
-    retired(workspace, Verdict.CONFLICT, Standing.HELD, b"")
+    retired(workspace, Verdict.CONFLICT, RecordState.HELD, b"")
     said = refused(patchq, workspace, tmp_path / "made", code=1)
     assert "old.patch is held for a person" in said
 
@@ -517,10 +517,10 @@ def test_a_tree_with_a_manifest_of_its_own(
     assert f"the tree has a file {MANIFEST}" in refused(patchq, workspace, tmp_path / "tree")
 
 
-@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("form", list(ExportFormat))
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_an_interrupt_leaves_nothing(
-    form: Form,
+    form: ExportFormat,
     step: int,
     upstream: Miniature,
     workspace: Workspace,
@@ -593,8 +593,12 @@ def test_the_project_is_what_the_upstream_is_called(location: str, project: str)
 
 
 def test_a_target_decides_the_form() -> None:
-    assert Form.of(None) is Form.of(Path("tree")) is Form.DIRECTORY
-    assert Form.of(Path("tree.tar.gz")) is Form.of(Path("tree.tgz")) is Form.TAR_GZ
+    assert ExportFormat.of(None) is ExportFormat.of(Path("tree")) is ExportFormat.DIRECTORY
+    assert (
+        ExportFormat.of(Path("tree.tar.gz"))
+        is ExportFormat.of(Path("tree.tgz"))
+        is ExportFormat.TAR_GZ
+    )
 
 
 def test_selecting_needs_no_guards(workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ from patchq.errors import UpstreamError
 from patchq.git.apply import Applied, Refused
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
-from patchq.git.merge import Question
+from patchq.git.merge import MergeQuestion
 from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError, encode_path
 from patchq.git.process import Git, Result
 from patchq.git.renames import DirectorySplit, RenameMap
@@ -213,10 +213,10 @@ def test_a_file_deleted_on_one_side_and_edited_on_the_other(store: Store) -> Non
 def test_many_questions_in_one_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     base = merge_tree(store, f=TEN)
     questions = [
-        Question(base, merge_tree(store, f=ten((0, "x"))), merge_tree(store, f=ten((n, "y"))))
+        MergeQuestion(base, merge_tree(store, f=ten((0, "x"))), merge_tree(store, f=ten((n, "y"))))
         for n in range(10)
     ]
-    trivial = Question(base, base, merge_tree(store, f="all new\n"))
+    trivial = MergeQuestion(base, base, merge_tree(store, f="all new\n"))
     started: list[str] = []
     run = store.git.run
 

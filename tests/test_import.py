@@ -17,7 +17,7 @@ from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
 from patchq.model.lock import Archive
 from patchq.model.patch import Patch
-from patchq.model.retired import Retired, Standing, read_retired, render_retired
+from patchq.model.retired import RecordState, Retired, read_retired, render_retired
 from patchq.model.verdict import Verdict
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -495,7 +495,10 @@ def test_every_path_that_git_takes_is_taken(bench: Bench, path: str) -> None:
 
 def test_a_record_of_the_name_is_settled(bench: Bench) -> None:
     raw = bench.upstream.patch("v1", EDIT, trailers={"X-Upstream-PR": "7"})
-    records = [retired("x.patch", Standing.HELD, raw), retired("y.patch", Standing.RETIRED, raw)]
+    records = [
+        retired("x.patch", RecordState.HELD, raw),
+        retired("y.patch", RecordState.RETIRED, raw),
+    ]
     directory = bench.root / "series/v1"
     directory.mkdir(parents=True)
     (directory / "series").write_text("")
@@ -507,8 +510,8 @@ def test_a_record_of_the_name_is_settled(bench: Bench) -> None:
     assert [record.name for record in left] == ["y.patch"]
 
 
-def retired(name: str, standing: Standing, content: bytes) -> Retired:
-    verdict = Verdict.CONFLICT if standing is Standing.HELD else Verdict.UPSTREAMED
+def retired(name: str, standing: RecordState, content: bytes) -> Retired:
+    verdict = Verdict.CONFLICT if standing is RecordState.HELD else Verdict.UPSTREAMED
     return Retired(name, verdict, "why", (), content, standing, since="v1", base="v0")
 
 

@@ -14,7 +14,7 @@ from commandline import SOURCES, CommandLine
 from miniature import MakeMiniature
 from workspaces import make_workspace
 
-from patchq.cli.streams import forgive
+from patchq.cli.streams import tolerant
 from patchq.model.workspace import Workspace
 
 SIGNALS = ("INT", "TERM", "HUP")
@@ -121,7 +121,7 @@ def test_a_reader_who_leaves_hides_no_finding(workspace: Workspace) -> None:
 def test_what_was_written_before_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "out"
     with file.open("w", encoding="ascii") as plain:
-        stream = forgive(plain)
+        stream = tolerant(plain)
         stream.write("a\udce9ü\n")
         stream.flush()
     assert file.read_bytes() == b"a\\udce9\\xfc\n"

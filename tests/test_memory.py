@@ -16,7 +16,7 @@ from patchq.engine.rebase.matrix import lifecycle, story
 from patchq.engine.rebase.rebase import judge_series, new_directory
 from patchq.engine.rebase.revive import revive
 from patchq.errors import FindingsError, InputError, UpstreamError
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import EvidenceKind, Memory, Verdict
 from patchq.model.workspace import Workspace
 
@@ -113,7 +113,7 @@ def test_a_rebase_that_carries_a_held_patch_on_is_not_done(
     patchq: CommandLine, workspace: Workspace
 ) -> None:
     held = Retired(
-        "hard.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+        "hard.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"
     )
     (workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
@@ -128,7 +128,7 @@ def test_the_record_of_a_patch_that_is_in_the_series_is_not_carried_on(
     patch = upstream.patch("v1", {"app/other.py": "other = 2\n"})
     workspace = make_workspace(upstream, {"other.patch": patch})
     held = Retired(
-        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"
     )
     (workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)

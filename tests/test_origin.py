@@ -9,9 +9,9 @@ from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
 from patchq.engine.backport.missing_names import Names
-from patchq.engine.backport.prerequisites import Found, Outcome, Search
-from patchq.engine.backport.upstream_change import Changes
-from patchq.engine.importing.cut_from import Foreign, Origins, Proof
+from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
+from patchq.engine.backport.upstream_change import ChangeReader
+from patchq.engine.importing.cut_from import Foreign, OriginFinder, Proof
 from patchq.errors import InputError
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
@@ -36,8 +36,8 @@ def upstream(miniature: MakeMiniature) -> Miniature:
 
 def read(upstream: Miniature, raw: bytes) -> Foreign:
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    origins = Origins(project, upstream.id("main"))
-    (foreign,) = origins.read("x.diff", raw, "v1", Changes(project.store, project.settings))
+    origins = OriginFinder(project, upstream.id("main"))
+    (foreign,) = origins.read("x.diff", raw, "v1", ChangeReader(project.store, project.settings))
     return foreign
 
 
@@ -100,19 +100,19 @@ def test_what_applies_nowhere_is_refused(upstream: Miniature) -> None:
 def test_a_foreign_patch_names_the_commit_that_its_hunk_leans_on(upstream: Miniature) -> None:
     raw = upstream.patch("main", {"notes.txt": TWO.replace("thirtieth", "30th")})
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    changes = Changes(project.store, project.settings)
-    (foreign,) = Origins(project, upstream.id("main")).read("x.patch", raw, "v1", changes)
+    changes = ChangeReader(project.store, project.settings)
+    (foreign,) = OriginFinder(project, upstream.id("main")).read("x.patch", raw, "v1", changes)
     base = project.lock.base("v1")
-    search = Search(project, base, changes, Names(project.store))
+    search = PrerequisiteSearch(project, base, changes, Names(project.store))
     found: Found = search.find(foreign.change, base.tree)
-    assert found.outcome is Outcome.FOUND
+    assert found.outcome is SearchOutcome.FOUND
     assert [one.change.commit for one in found.prerequisites] == [upstream.id("main~1")]
 
 
 def test_numbers_come_from_the_subject_or_the_files_name(upstream: Miniature) -> None:
     edits = {"notes.txt": LINES.replace("line 20", "20")}
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    origins, changes = Origins(project, None), Changes(project.store, project.settings)
+    origins, changes = OriginFinder(project, None), ChangeReader(project.store, project.settings)
 
     def numbers(file: str, subject: str) -> tuple[int, ...]:
         raw = upstream.patch("v1", edits, subject)

@@ -15,7 +15,7 @@ from workspaces import add_series
 
 from patchq.errors import UpstreamError
 from patchq.git.lender import find_lender
-from patchq.git.partial import Supply
+from patchq.git.partial import ObjectSource
 from patchq.git.search import count_lines
 from patchq.git.store import Store, open_store
 from patchq.model.workspace import Workspace
@@ -281,7 +281,7 @@ def test_an_imported_archive_stands_beside_partial_bases(
     before = partial.packs()
     partial("report", "v1", "--onto", "a2")
     assert partial.packs() - before == 1
-    store = open_store(partial.store, supply=Supply(f"file://{upstream.path}"))
+    store = open_store(partial.store, supply=ObjectSource(f"file://{upstream.path}"))
     assert store.objects.read(upstream.id("v3:lib/idle.py")) == upstream.read("v3", "lib/idle.py")
     assert upstream.id("v1~3:old.txt") in missing(partial.store, upstream, "v1")
 
@@ -355,7 +355,7 @@ def test_a_partial_lender_of_nobody(partial: Desk, lender: Path) -> None:
 
 @pytest.fixture
 def store(partial: Desk, upstream: Miniature) -> Store:
-    return open_store(partial.store, supply=Supply(f"file://{upstream.path}"))
+    return open_store(partial.store, supply=ObjectSource(f"file://{upstream.path}"))
 
 
 def test_an_unforeseen_file_is_answered_by_a_wider_batch(

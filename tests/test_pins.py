@@ -12,7 +12,7 @@ from patchq.engine.series.selection import select
 from patchq.engine.verify import pins
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import InputError, Where
-from patchq.model.pins import Pin, Standing, compare_pin
+from patchq.model.pins import Pin, PinState, compare_pin
 from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.settings import Target
 from patchq.model.verification import Outcome, Section
@@ -63,36 +63,36 @@ variants:
 @pytest.mark.parametrize(
     ("ours", "theirs", "standing"),
     [
-        ("==1.2", "==1.2", Standing.EQUAL),
-        ("==1.2.0", "==1.2", Standing.EQUAL),
-        ("==1.2+cu130", "==1.2", Standing.EQUAL),
-        (">=1,<2", "<2,>=1", Standing.EQUAL),
-        ("==1.10", "==1.9", Standing.AHEAD),
-        ("==1.2", "==1.2.post1", Standing.BEHIND),
-        ("==1.2rc1", "==1.2", Standing.BEHIND),
-        ("==1.2", ">=1,<2", Standing.INSIDE),
-        ("==1.2", "==1.*", Standing.INSIDE),
-        ("==2.0rc1", ">=1", Standing.INSIDE),
-        ("==2.0", ">=1,<2", Standing.OUTSIDE),
-        ("==1.2", "!=1.2", Standing.OUTSIDE),
-        (">=1", "==1.2", Standing.INSIDE),
-        (">=1.3", "==1.2", Standing.AHEAD),
-        ("<1.2", "==1.2", Standing.BEHIND),
-        (">=2", ">=1", Standing.AHEAD),
-        (">=1", ">=2", Standing.BEHIND),
-        (">=0.15", ">=0.14.1,<0.15", Standing.OUTSIDE),
-        (">=1,<3", ">=1", Standing.INSIDE),
-        ("==1.2", "", Standing.FREE),
-        ("==1.2", None, Standing.ABSENT),
-        ("===57e3cfb", "===57e3cfb", Standing.EQUAL),
-        ("===57e3cfb", "===abcdef0", Standing.INCOMPARABLE),
-        ("===57e3cfb", "==1.2", Standing.INCOMPARABLE),
-        ("==1.2", "===main", Standing.INCOMPARABLE),
-        ("==1.2", "===1.2", Standing.EQUAL),
-        ("==1.2", "===a word", Standing.INCOMPARABLE),
+        ("==1.2", "==1.2", PinState.EQUAL),
+        ("==1.2.0", "==1.2", PinState.EQUAL),
+        ("==1.2+cu130", "==1.2", PinState.EQUAL),
+        (">=1,<2", "<2,>=1", PinState.EQUAL),
+        ("==1.10", "==1.9", PinState.AHEAD),
+        ("==1.2", "==1.2.post1", PinState.BEHIND),
+        ("==1.2rc1", "==1.2", PinState.BEHIND),
+        ("==1.2", ">=1,<2", PinState.INSIDE),
+        ("==1.2", "==1.*", PinState.INSIDE),
+        ("==2.0rc1", ">=1", PinState.INSIDE),
+        ("==2.0", ">=1,<2", PinState.OUTSIDE),
+        ("==1.2", "!=1.2", PinState.OUTSIDE),
+        (">=1", "==1.2", PinState.INSIDE),
+        (">=1.3", "==1.2", PinState.AHEAD),
+        ("<1.2", "==1.2", PinState.BEHIND),
+        (">=2", ">=1", PinState.AHEAD),
+        (">=1", ">=2", PinState.BEHIND),
+        (">=0.15", ">=0.14.1,<0.15", PinState.OUTSIDE),
+        (">=1,<3", ">=1", PinState.INSIDE),
+        ("==1.2", "", PinState.FREE),
+        ("==1.2", None, PinState.ABSENT),
+        ("===57e3cfb", "===57e3cfb", PinState.EQUAL),
+        ("===57e3cfb", "===abcdef0", PinState.INCOMPARABLE),
+        ("===57e3cfb", "==1.2", PinState.INCOMPARABLE),
+        ("==1.2", "===main", PinState.INCOMPARABLE),
+        ("==1.2", "===1.2", PinState.EQUAL),
+        ("==1.2", "===a word", PinState.INCOMPARABLE),
     ],
 )
-def test_how_a_pin_stands(ours: str, theirs: str | None, standing: Standing) -> None:
+def test_how_a_pin_stands(ours: str, theirs: str | None, standing: PinState) -> None:
     assert compare_pin(ours, theirs) is standing
 
 
@@ -134,16 +134,16 @@ def pin_of(content: bytes, pattern: str = "TAG (.*)") -> pins.Compared:
 )
 def test_a_pattern_that_finds_no_version_is_said_with_its_line(said: str) -> None:
     row = pin_of(f"# one\nTAG {said}\n".encode())
-    assert row.standing is Standing.INCOMPARABLE
+    assert row.standing is PinState.INCOMPARABLE
     assert row.text == (
         f"cutlass==4.2: cannot be compared as a version, upstream has ==={said} (a.cmake:2)"
     )
 
 
 def test_a_pattern_that_finds_nothing() -> None:
-    assert pin_of(b"TAG 4.2\n").standing is Standing.EQUAL
+    assert pin_of(b"TAG 4.2\n").standing is PinState.EQUAL
     for content, pattern in ((b"TAG \n", "TAG (.*)"), (b"TAG \n", "TAG (x)?"), (b"", "(x)")):
-        assert pin_of(content, pattern).standing is Standing.ABSENT
+        assert pin_of(content, pattern).standing is PinState.ABSENT
 
 
 def test_requirements_that_only_their_author_understands_are_passed_over() -> None:

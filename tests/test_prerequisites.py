@@ -10,8 +10,8 @@ from workspaces import make_workspace, open_project
 
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import Names
-from patchq.engine.backport.prerequisites import Found, Outcome, Search
-from patchq.engine.backport.upstream_change import Changes
+from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
+from patchq.engine.backport.upstream_change import ChangeReader
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -48,8 +48,8 @@ def find(
 ) -> Found:
     """What ``commit`` needs on v1 with ``patches``."""
     project = open_project(make_workspace(upstream, patches or {}, bases=("v1",)), upstream)
-    changes = Changes(project.store, project.settings)
-    search = Search(project, project.lock.base("v1"), changes, Names(project.store))
+    changes = ChangeReader(project.store, project.settings)
+    search = PrerequisiteSearch(project, project.lock.base("v1"), changes, Names(project.store))
     return search.find(changes.commit(commit), project.lock.base("v1").tree, limit)
 
 
@@ -63,7 +63,7 @@ def test_a_change_that_stands_on_nothing_new_applies(upstream: Miniature) -> Non
         "Change", {"notes.txt": edited(LINES, ("line 3\n", "third line\n"), ("line 30", "thirty"))}
     )
     found = find(upstream, change)
-    assert found.outcome is Outcome.APPLIES
+    assert found.outcome is SearchOutcome.APPLIES
     assert found.prerequisites == ()
 
 
@@ -74,7 +74,7 @@ def test_colliding_lines_name_the_commit_that_wrote_them_and_no_other(upstream: 
     upstream.commit("The same file, elsewhere", {"notes.txt": two})
     change = upstream.commit("Change it", {"notes.txt": edited(two, ("tenth", "10th"))})
     found = find(upstream, change)
-    assert found.outcome is Outcome.FOUND
+    assert found.outcome is SearchOutcome.FOUND
     assert commits(found) == [writer]
     (reason,) = found.prerequisites[0].reasons
     assert reason.needed_by == change[:12]
@@ -110,9 +110,9 @@ def test_each_member_of_a_set_is_needed(upstream: Miniature) -> None:
         upstream.commit(f"Rewrite {number}", {"notes.txt": text})
     change = upstream.commit("Change", {"notes.txt": text.replace("number", "the number")})
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    changes = Changes(project.store, project.settings)
+    changes = ChangeReader(project.store, project.settings)
     base = project.lock.base("v1")
-    search = Search(project, base, changes, Names(project.store))
+    search = PrerequisiteSearch(project, base, changes, Names(project.store))
     found = search.find(changes.commit(change), base.tree)
     members = [one.change.commit or "" for one in found.prerequisites]
     assert len(members) == 3
@@ -129,7 +129,7 @@ def test_past_the_limit_it_says_so_and_stops(upstream: Miniature) -> None:
         upstream.commit(f"Rewrite {number}", {"notes.txt": text})
     change = upstream.commit("Change", {"notes.txt": text.replace("number", "the number")})
     found = find(upstream, change, limit=2)
-    assert found.outcome is Outcome.TOO_MANY
+    assert found.outcome is SearchOutcome.TOO_MANY
     assert found.landings == ()
 
 
@@ -148,7 +148,7 @@ def test_what_the_tag_picked_already_is_not_asked_for(upstream: Miniature) -> No
     upstream.commit("Pick it", {"notes.txt": one}, branch="release")
     upstream.tag("v1", at="release")
     change = upstream.commit("Change it", {"notes.txt": edited(one, ("tenth", "10th"))})
-    assert find(upstream, change).outcome is Outcome.APPLIES
+    assert find(upstream, change).outcome is SearchOutcome.APPLIES
 
 
 def test_no_commit_helps_against_the_tags_own_lines(upstream: Miniature) -> None:
@@ -157,7 +157,7 @@ def test_no_commit_helps_against_the_tags_own_lines(upstream: Miniature) -> None
     upstream.tag("v1", at="release")
     change = upstream.commit("Change it", {"notes.txt": edited(LINES, ("line 10", "tenth"))})
     found = find(upstream, change)
-    assert found.outcome is Outcome.BY_HAND
+    assert found.outcome is SearchOutcome.BY_HAND
     assert found.prerequisites == ()
 
 
@@ -215,7 +215,7 @@ def test_a_name_that_is_missing_names_the_commit_that_brought_it(
     found = find(upstream, change)
     assert found.collisions == ()
     assert [missing.name for missing in found.missing] == [name]
-    assert found.outcome is Outcome.FOUND
+    assert found.outcome is SearchOutcome.FOUND
     assert commits(found) == [bringer]
     assert found.prerequisites[0].reasons[0].text.startswith(f"brings {name} ")
 
@@ -241,7 +241,7 @@ def test_names_that_no_tree_knows_are_no_reason(upstream: Miniature) -> None:
             + edited(APP, ("tools.run(1)", "torch.fresh_call(k=1)"))
         },
     )
-    assert find(upstream, change).outcome is Outcome.APPLIES
+    assert find(upstream, change).outcome is SearchOutcome.APPLIES
 
 
 def test_writers_are_those_of_the_lines_asked_for(upstream: Miniature) -> None:

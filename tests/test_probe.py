@@ -14,7 +14,7 @@ from probing import SETTINGS, Bench, configure, lists, shape
 from patchq.engine.verify.build import cmake
 from patchq.engine.verify.build.architectures import property_flags
 from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
-from patchq.engine.verify.build.evaluate import Question
+from patchq.engine.verify.build.evaluate import BuildQuestion
 from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.errors import PatchqError, Where
 from patchq.model.settings import BuildSettings, CommandKind, Target
@@ -279,7 +279,7 @@ def test_places_are_in_the_whole_tree(bench: Bench) -> None:
     files = {"deep/kernel/CMakeLists.txt": lists("add_library(ops MODULE a.cu)\nnonsense()\n")}
     bench.tree(files)
     tree = bench.upstream.id("main:deep/kernel")
-    build = bench.prober().probe(Question(tree, "deep/kernel", Target("m", "aarch64", "13.0")))
+    build = bench.prober().probe(BuildQuestion(tree, "deep/kernel", Target("m", "aarch64", "13.0")))
     assert [remark.where for remark in build.problems] == [Where("deep/kernel/CMakeLists.txt", 4)]
     assert build.targets[0].where == Where("deep/kernel/CMakeLists.txt", 3)
 
@@ -533,7 +533,7 @@ def test_a_spoilt_answer_is_found_again(bench: Bench, runs: list[str]) -> None:
 def test_one_prober_answers_for_many_trees_and_machines(bench: Bench) -> None:
     trees = [bench.tree(CASES[name].files) for name in ("versions", "options of directories")]
     machines = [Target("a", "aarch64", "13.0"), Target("x", "x86_64", "13.0")]
-    questions = [Question(tree, ".", machine) for tree in trees for machine in machines]
+    questions = [BuildQuestion(tree, ".", machine) for tree in trees for machine in machines]
     builds = bench.prober().probe_all([*questions, questions[0]])
     found = [{target.name: len(target.archs) for target in build.targets} for build in builds]
     below = {"before": 0, "below": 2, "after": 1}

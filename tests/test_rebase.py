@@ -16,7 +16,7 @@ from workspaces import add_series, make_workspace, pinned, placed
 
 from patchq.errors import Where
 from patchq.model.lock import Base, Lock, render_lock
-from patchq.model.retired import Retired, Standing, read_retired
+from patchq.model.retired import RecordState, Retired, read_retired
 from patchq.model.series import Guard
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
@@ -156,7 +156,7 @@ def test_retired_patches_are_kept_whole(
     assert landed.content == patches["landed.patch"]
     assert landed.verdict is Verdict.UPSTREAMED
     assert (landed.since, landed.base) == ("v2", "v1")
-    assert landed.standing is Standing.RETIRED
+    assert landed.standing is RecordState.RETIRED
     assert landed.guards == (Guard("slim", False),)
     assert [(each.pr, each.commit) for each in landed.evidence] == [(2, upstream.id("v2~2"))]
     assert gone.content == patches["gone.patch"]
@@ -267,11 +267,11 @@ def test_keep_going_holds_what_needs_a_person(patchq: CommandLine, fighting: Wor
     assert set(new) == {"series", "keep.patch", "retired.yaml"}
     assert new["series"] == b"# Three.\nkeep.patch\n"
     held = records(fighting, "v3")["fight.patch"]
-    assert held.standing is Standing.HELD
+    assert held.standing is RecordState.HELD
     assert held.verdict is Verdict.CONFLICT
     assert held.content == (fighting.series_path("v1") / "fight.patch").read_bytes()
     assert held.guards == (Guard("slim", False),)
-    assert records(fighting, "v3")["landed.patch"].standing is Standing.RETIRED
+    assert records(fighting, "v3")["landed.patch"].standing is RecordState.RETIRED
 
 
 def test_keep_going_without_a_conflict_is_fine(patchq: CommandLine, workspace: Workspace) -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.retired import Retired, Standing, read_retired, render_retired
+from patchq.model.retired import RecordState, Retired, read_retired, render_retired
 from patchq.model.series import Guard
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 
@@ -47,7 +47,7 @@ RECORD = Retired(
         Evidence(EvidenceKind.HINT, "a plain hint"),
     ),
     content=PATCH,
-    standing=Standing.RETIRED,
+    standing=RecordState.RETIRED,
     since="v0.5.17",
     base="v0.5.16",
     guards=(Guard("mtp", True), Guard("slim", False)),
@@ -65,7 +65,7 @@ def test_a_patch_is_a_literal_block_with_unwrapped_lines() -> None:
 
 
 def test_a_record_reads_back() -> None:
-    held = replace(RECORD, standing=Standing.HELD, name="other.patch", guards=(), evidence=())
+    held = replace(RECORD, standing=RecordState.HELD, name="other.patch", guards=(), evidence=())
     assert read_retired(render_retired([RECORD, held]), WHERE) == (RECORD, held)
     assert read_retired(render_retired([]), WHERE) == ()
     assert read_retired(b"", WHERE) == ()

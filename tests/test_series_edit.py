@@ -11,7 +11,7 @@ from seriesbench import USER, A, B, Bench, begin, changed, three
 from workspaces import make_workspace
 
 from patchq.model.patch import Patch
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict
 
 
@@ -57,7 +57,7 @@ def test_a_dropped_patch_is_kept_with_the_reason(bench: Bench) -> None:
     after = bench.files()
     assert differing(before, after) == {"two.patch", "series", "retired.yaml"}
     (record,) = bench.workspace.load("v1").retired
-    assert (record.standing, record.reason) == (Standing.DROPPED, "built elsewhere")
+    assert (record.standing, record.reason) == (RecordState.DROPPED, "built elsewhere")
     assert (record.content, record.base) == (before["two.patch"], "v1")
     bench.run("undo")
     assert bench.files() == before
@@ -77,20 +77,20 @@ def test_a_patch_that_others_stand_on_is_not_dropped(stack: Bench) -> None:
 
 def test_a_held_patch_can_be_let_go(bench: Bench) -> None:
     held = Retired(
-        "held.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+        "held.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"
     )
     (bench.workspace.series_path("v1") / "retired.yaml").write_bytes(render_retired([held]))
     bench.run("drop", "held.patch", "--reason", "not worth it")
     (record,) = bench.workspace.load("v1").retired
-    assert (record.standing, record.reason) == (Standing.DROPPED, "not worth it")
+    assert (record.standing, record.reason) == (RecordState.DROPPED, "not worth it")
     assert bench.series() == ["one.patch", "two.patch", "three.patch"]
 
 
 def test_a_patch_that_comes_in_settles_its_record(bench: Bench) -> None:
     record = Retired(
-        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+        "other.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"
     )
-    dropped = replace(record, name="gone.patch", standing=Standing.DROPPED)
+    dropped = replace(record, name="gone.patch", standing=RecordState.DROPPED)
     path = bench.workspace.series_path("v1") / "retired.yaml"
     path.write_bytes(render_retired([record, dropped]))
     before = bench.files()
@@ -103,7 +103,7 @@ def test_a_patch_that_comes_in_settles_its_record(bench: Bench) -> None:
 
 def test_of_a_live_patch_and_a_record_the_live_one_is_dropped(bench: Bench) -> None:
     record = Retired(
-        "three.patch", Verdict.CONFLICT, "collides", (), b"x\n", Standing.HELD, "v1", "v1"
+        "three.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"
     )
     path = bench.workspace.series_path("v1") / "retired.yaml"
     path.write_bytes(render_retired([record]))
@@ -111,7 +111,7 @@ def test_of_a_live_patch_and_a_record_the_live_one_is_dropped(bench: Bench) -> N
     bench.run("drop", "three.patch", "--reason", "not worth it")
     assert bench.series() == ["one.patch", "two.patch"]
     (left,) = bench.workspace.load("v1").retired
-    assert (left.standing, left.content) == (Standing.DROPPED, live)
+    assert (left.standing, left.content) == (RecordState.DROPPED, live)
 
 
 # -- rename ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, PatchqError, Where
 from patchq.model.recipe import Recipe, read_recipe
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict
 from patchq.model.verification import Effect, Outcome, Verification
 from patchq.model.workspace import Workspace
@@ -394,7 +394,7 @@ def test_order_and_held_patches(series: Series) -> None:
     workspace = series.workspace(settings=NO_TARGETS)
     held = Retired(
         name="old.patch",
-        standing=Standing.HELD,
+        standing=RecordState.HELD,
         verdict=Verdict.CONFLICT,
         since="v2",
         base="v1",

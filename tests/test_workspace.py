@@ -6,7 +6,7 @@ import pytest
 
 from patchq.errors import InputError, Where
 from patchq.model.lock import Base, Lock, render_lock
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.settings import Settings
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace, ensure_state_dir, find_workspace
@@ -77,7 +77,7 @@ def test_settings_may_be_missing(workspace: Workspace) -> None:
 def test_a_series_is_loaded_whole(workspace: Workspace) -> None:
     path = workspace.series_path("v1")
     retired = Retired(
-        "old.patch", Verdict.EXPIRED, "why", (), PATCH, Standing.RETIRED, since="v1", base="v10"
+        "old.patch", Verdict.EXPIRED, "why", (), PATCH, RecordState.RETIRED, since="v1", base="v10"
     )
     (path / "retired.yaml").write_bytes(render_retired([retired]))
     (path / "recipe.yaml").write_bytes(b"pins: {}\n")

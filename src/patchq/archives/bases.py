@@ -17,7 +17,7 @@ from patchq.model.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Import:
+class ArchiveImport:
     """An archive to become the base ``name``; ``source`` is what the lock says of its origin."""
 
     name: str
@@ -50,7 +50,7 @@ def find_archive(
     return file, source if absolute else os.path.relpath(file, workspace.root)
 
 
-def import_base(lock: Lock, store: Store, wanted: Import) -> Base:
+def import_base(lock: Lock, store: Store, wanted: ArchiveImport) -> Base:
     """Bring an archive into the store as a base.
 
     Without ``covers``, a wheel covers its packages and modules, any other archive everything; what
@@ -71,7 +71,7 @@ def import_base(lock: Lock, store: Store, wanted: Import) -> Base:
     if wanted.name in lock.names:
         lock.with_base(replace(lock.base(wanted.name), archive=archive))
     made = import_archive(
-        store.keeper,
+        store.persistent,
         wanted.file,
         prefix=prefix,
         coverage=Coverage(archive.covers, excludes),
@@ -101,7 +101,7 @@ def bring_archive(
     Raises :class:`UpstreamError` where its file is not to be had, or is not what the lock says.
     """
     made = import_archive(
-        store.keeper,
+        store.persistent,
         _archive_file(workspace, base.name, archive),
         prefix=archive.prefix,
         coverage=Coverage(archive.covers, archive.excludes),

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from patchq.cli.session import Session
-    from patchq.engine.backport.apply_change import Collision
-    from patchq.engine.backport.backport import Brought, Company, Terms
+    from patchq.engine.backport.apply_change import UnmergedUnit
+    from patchq.engine.backport.backport import BackportTerms, Brought, PrerequisiteMode
     from patchq.engine.backport.prerequisites import Found, Prerequisite
-    from patchq.engine.backport.upstream_change import Change, Changes
+    from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
     from patchq.model.series import Guard
 
 SCHEMA = "patchq.backport/1"
@@ -83,7 +83,7 @@ def backport(
       patchq backport --file 36186.diff --onto v0.5.18
     """
     from patchq.engine.backport.backport import Backporter
-    from patchq.engine.backport.upstream_change import Changes
+    from patchq.engine.backport.upstream_change import ChangeReader
     from patchq.engine.workspace.transaction import Transaction
 
     here = session(context)
@@ -93,7 +93,7 @@ def backport(
         raise InputError("--name names one patch", hint="Bring the changes one by one.")
     tag = onto or here.newest_series
     patterns = (*here.settings.backport_exclude, *(exclude or ()))
-    changes = Changes(here.store, here.settings, patterns)
+    changes = ChangeReader(here.store, here.settings, patterns)
     with here.writing() as workspace, here.progress("backport") as progress:
         directory = workspace.load_or_empty(tag)
         wanted = _wanted(here, changes, tag, requests or (), file or (), main)
@@ -122,28 +122,28 @@ def backport(
 
 def _wanted(
     here: Session,
-    changes: Changes,
+    changes: ChangeReader,
     tag: str,
     requests: Sequence[str],
     files: Sequence[Path],
     main: str | None,
-) -> list[tuple[Change, str | None]]:
+) -> list[tuple[UpstreamChange, str | None]]:
     """The changes asked for, in order, each with where it comes from if that is a file."""
     import sys
 
     from patchq.engine.backport.requests import Sources
-    from patchq.engine.importing.cut_from import Origins
+    from patchq.engine.importing.cut_from import OriginFinder
     from patchq.engine.workspace.main_branch import main_tip
 
     tip = main_tip(here.project, main)
     sources = Sources(here.project, changes, tip, terminal=sys.stderr.isatty())
-    wanted: list[tuple[Change, str | None]] = []
+    wanted: list[tuple[UpstreamChange, str | None]] = []
     for request in requests:
         located = sources.find(request)
         for notice in located.notices:
             here.notice(notice)
         wanted += [(change, None) for change in located.changes]
-    origins = Origins(here.project, tip)
+    origins = OriginFinder(here.project, tip)
     for file in files:
         for foreign in origins.read(str(file), file.read_bytes(), tag, changes):
             here.notice(f"{file}: {foreign.cut_from}")
@@ -151,22 +151,24 @@ def _wanted(
     return wanted
 
 
-def _terms(guards: Sequence[str], name: str | None, company: Company, limit: int) -> Terms:
+def _terms(
+    guards: Sequence[str], name: str | None, company: PrerequisiteMode, limit: int
+) -> BackportTerms:
     from datetime import UTC, datetime
 
-    from patchq.engine.backport.backport import Terms
+    from patchq.engine.backport.backport import BackportTerms
     from patchq.engine.series.message import now
 
     today = datetime.fromtimestamp(int(now().split()[0]), UTC).date().isoformat()
-    return Terms(today, tuple(map(_guard, guards)), name, company, limit)
+    return BackportTerms(today, tuple(map(_guard, guards)), name, company, limit)
 
 
-def _company(with_prerequisites: bool, squash: bool) -> Company:
-    from patchq.engine.backport.backport import Company
+def _company(with_prerequisites: bool, squash: bool) -> PrerequisiteMode:
+    from patchq.engine.backport.backport import PrerequisiteMode
 
     if squash:
-        return Company.SQUASHED
-    return Company.PATCHES if with_prerequisites else Company.NONE
+        return PrerequisiteMode.SQUASHED
+    return PrerequisiteMode.PATCHES if with_prerequisites else PrerequisiteMode.NONE
 
 
 def _guard(text: str) -> Guard:
@@ -193,7 +195,7 @@ def _text(tag: str, brought: Sequence[Brought], *, done: bool, dry_run: bool) ->
 
 def _shortfall(tag: str, found: Found) -> Iterator[str]:
     """Why a change does not come in by itself, what would bring it, and what by hand is left."""
-    from patchq.engine.backport.prerequisites import Outcome
+    from patchq.engine.backport.prerequisites import SearchOutcome
 
     change = found.change
     problems = [
@@ -205,11 +207,11 @@ def _shortfall(tag: str, found: Found) -> Iterator[str]:
     for name in found.missing:
         yield f"  missing {name.name}, used in {name.file}:{name.line}"
     match found.outcome:
-        case Outcome.FOUND:
+        case SearchOutcome.FOUND:
             yield f"It comes with {_count(len(found.prerequisites), 'earlier commit')} of upstream:"
             yield from _prerequisites(found)
             yield "Bring them too with --with-prerequisites, or with --squash as one patch."
-        case Outcome.TOO_MANY:
+        case SearchOutcome.TOO_MANY:
             yield (
                 f"It leans on {len(found.prerequisites)} earlier commits of upstream or more, past "
                 "the limit (--limit); directly on these:"
@@ -251,7 +253,7 @@ def _prerequisites(found: Found, only_for: str | None = None) -> Iterator[str]:
             yield f"    and {len(one.reasons) - _MOST_LINES} more reasons"
 
 
-def _collision(collision: Collision) -> Iterator[str]:
+def _collision(collision: UnmergedUnit) -> Iterator[str]:
     unit = collision.unit
     if not collision.clashes:
         yield f"  {unit.file}: as a whole"

@@ -76,11 +76,11 @@ def export(
         render_build,
         render_record,
     )
-    from patchq.engine.export.formats import Form
+    from patchq.engine.export.formats import ExportFormat
     from patchq.engine.series.selection import select
 
     run = session(context)
-    chosen = Form(form.value) if form else Form.of(to)
+    chosen = ExportFormat(form.value) if form else ExportFormat.of(to)
     selection = select(run.workspace.load(tag), run.settings, guards or ())
     prepared = prepare_export(run.project, selection, variants or (), subdir)
     if print_build:

@@ -96,7 +96,7 @@ def import_patches(
         _replace(context, files, tag, name, main, dry_run=dry_run, as_json=as_json)
         return
     from patchq.engine.importing.foreign import Foreigners
-    from patchq.engine.importing.importing import Importer, Terms
+    from patchq.engine.importing.importing import Importer, ImportTerms
     from patchq.engine.series.message import now
     from patchq.engine.workspace.main_branch import main_tip
     from patchq.engine.workspace.transaction import Transaction
@@ -105,7 +105,7 @@ def import_patches(
     here = session(context)
     base = here.lock.base(tag)
     given, notices = _read(files, name)
-    terms = Terms(
+    terms = ImportTerms(
         guards=tuple(map(_guard, guard or ())),
         together=frozenset(selected_guards(here, tag, together, variants)),
         author=user_identity(here.workspace.root),
@@ -147,14 +147,14 @@ def _replace(
 
     def make(project: Project, tag: str) -> Edited:
         from patchq.engine.importing.foreign import Foreigners
-        from patchq.engine.importing.importing import Terms
+        from patchq.engine.importing.importing import ImportTerms
         from patchq.engine.importing.replace import replace_patches
         from patchq.engine.series.message import now
         from patchq.engine.workspace.main_branch import main_tip
         from patchq.git.identity import user_identity
 
         over = Foreigners(project, tag, main_tip(project, main))
-        terms = Terms(author=user_identity(project.workspace.root), date=now())
+        terms = ImportTerms(author=user_identity(project.workspace.root), date=now())
         return replace_patches(project, tag, contents, name, terms, over.bring_over)
 
     label = f"import --replace {' '.join(files)}"
@@ -194,12 +194,12 @@ def _guard(text: str) -> Guard:
 
 
 def _text(tag: str, patches: Iterable[Imported], *, dry_run: bool) -> str:
-    from patchq.engine.importing.importing import Form
+    from patchq.engine.importing.importing import ImportForm
 
     words = {
-        Form.VERBATIM: "as it is",
-        Form.REWRITTEN: "as a git mail",
-        Form.MERGED: "by three-way merge, as a git mail",
+        ImportForm.VERBATIM: "as it is",
+        ImportForm.REWRITTEN: "as a git mail",
+        ImportForm.MERGED: "by three-way merge, as a git mail",
     }
     verb = "would import" if dry_run else "imported"
     return "\n".join(f"{verb} {one.patch.name} onto {tag}, {words[one.form]}" for one in patches)

@@ -46,7 +46,7 @@ def import_upstream(
       patchq import-upstream project-1.2.tar.gz --tag v1.2
       patchq import-upstream pypi:sglang==0.5.17 --tag v0.5.17 --prefix python
     """
-    from patchq.archives.bases import Import, find_archive, import_base
+    from patchq.archives.bases import ArchiveImport, find_archive, import_base
     from patchq.engine.workspace.upstream import add_bases, open_own
 
     run = session(context)
@@ -54,7 +54,9 @@ def import_upstream(
         run.lock.position(after)
     with run.writing() as workspace:
         file, origin = find_archive(workspace, Path.cwd(), source, python, platform)
-        wanted = Import(tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ()))
+        wanted = ArchiveImport(
+            tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ())
+        )
         base = import_base(workspace.lock(), open_own(workspace), wanted)
         label = f"import-upstream {source} --tag {tag}"
         added = add_bases(workspace, [base], after=after, label=label)

@@ -14,7 +14,7 @@ import typer
 from patchq import __version__
 from patchq.cli import completion
 from patchq.cli.session import Session
-from patchq.cli.streams import forgive
+from patchq.cli.streams import tolerant
 from patchq.errors import PatchqError
 from patchq.signals import Interrupted
 
@@ -71,7 +71,7 @@ def main() -> int:
     0 fine, 1 findings that need a person, 2 usage or bad input, 3 upstream, lock or network,
     130 interrupted (128 and the number of any other signal).
     """
-    sys.stdout, sys.stderr = forgive(sys.stdout), forgive(sys.stderr)
+    sys.stdout, sys.stderr = tolerant(sys.stdout), tolerant(sys.stderr)
     return run(sys.argv[1:])
 
 

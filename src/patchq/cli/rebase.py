@@ -11,7 +11,7 @@ from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.rebase import Rebased
-    from patchq.engine.rebase.session import Taken
+    from patchq.engine.rebase.session import Decided
     from patchq.model.verdict import Report
 
 
@@ -37,7 +37,7 @@ def rebase(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the series that is there already.")
     ] = False,
-    go_on: Annotated[
+    continue_rebase: Annotated[
         bool, typer.Option("--continue", help="Go on with what stands in .patchq/worktree.")
     ] = False,
     skip: Annotated[
@@ -71,7 +71,7 @@ def rebase(
       patchq rebase --onto v0.5.18 --keep-going
     """
     run = session(context)
-    steps = [go_on, skip, accept_drift is not None, abort]
+    steps = [continue_rebase, skip, accept_drift is not None, abort]
     if sum(steps) + (onto is not None) != 1:
         raise typer.BadParameter(
             "give one of --onto, --continue, --skip, --accept-drift and --abort"
@@ -86,7 +86,7 @@ def rebase(
         return _skip(run, reason, json)
     if accept_drift is not None:
         return _accept_drift(run, accept_drift, json)
-    if go_on:
+    if continue_rebase:
         return _continue(run, json)
     assert onto is not None
     return _start(run, onto, source, dry_run, keep_going, replace, json)
@@ -128,10 +128,10 @@ def _start(
 
 
 def _continue(run: Session, json: bool) -> int:
-    from patchq.engine.rebase.session import go_on
+    from patchq.engine.rebase.session import continue_rebase
 
     with run.going_on(), run.progress("rebasing") as progress:
-        taken, rebased = go_on(run.project, progress)
+        taken, rebased = continue_rebase(run.project, progress)
     if taken is not None:
         if not json:
             _show_taken(taken)
@@ -190,7 +190,7 @@ def _abort(run: Session) -> int:
     return 0
 
 
-def _show_taken(taken: Taken) -> None:
+def _show_taken(taken: Decided) -> None:
     typer.secho(f"{taken.patch}, old against new:", bold=True)
     typer.echo(taken.comparison.decode(errors="replace"))
     for name in taken.resolutions:

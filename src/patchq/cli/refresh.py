@@ -10,7 +10,7 @@ from patchq.cli.series_edits import DryRun, written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.edit.session import Outcome, Refreshed
+    from patchq.engine.edit.session import Refreshed, RefreshedPatch
 
 SCHEMA = "patchq.refresh/1"
 
@@ -69,7 +69,7 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
         run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
 
 
-def _names(outcome: Outcome) -> str:
+def _names(outcome: RefreshedPatch) -> str:
     from patchq.engine.edit.session import What
 
     if outcome.old is None:

@@ -11,7 +11,7 @@ from patchq.cli.session import session
 
 if TYPE_CHECKING:
     from patchq.engine.series.edits import Edited
-    from patchq.engine.series.restack import Changes
+    from patchq.engine.series.restack import DirectoryChanges
     from patchq.engine.workspace.project import Project
 
 SCHEMA = "patchq.edited/1"
@@ -71,7 +71,7 @@ def patch_names(
     return [name if name in known else meant_name(name, left) for name in meant]
 
 
-def written_words(changes: Changes, *, dry_run: bool) -> str:
+def written_words(changes: DirectoryChanges, *, dry_run: bool) -> str:
     """Which files were written and removed."""
     if not changes:
         return "nothing to change"

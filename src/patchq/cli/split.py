@@ -10,7 +10,7 @@ import typer
 from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
 
 if TYPE_CHECKING:
-    from patchq.engine.series.edits import Part
+    from patchq.engine.series.edits import PatchPart
 
 
 def split(
@@ -57,19 +57,19 @@ def split(
     )
 
 
-def _part(text: str) -> Part:
-    from patchq.engine.series.edits import Part
+def _part(text: str) -> PatchPart:
+    from patchq.engine.series.edits import PatchPart
 
     match = re.fullmatch(r"(.+):([\d,-]+)", text)
     if match is None:
-        return Part(text)
+        return PatchPart(text)
     hunks: set[int] = set()
     for word in match[2].split(","):
         ends = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
         if ends is None:
             raise typer.BadParameter(f"--take {text}: hunks are numbers and ranges, like 1,3-4")
         hunks.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
-    return Part(match[1], frozenset(hunks))
+    return PatchPart(match[1], frozenset(hunks))
 
 
 def register(app: typer.Typer) -> None:

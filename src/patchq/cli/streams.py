@@ -20,7 +20,7 @@ class _Outlet(FileIO):
             return super().write(data)  # type: ignore[arg-type]
 
 
-def forgive(stream: TextIO) -> TextIO:
+def tolerant(stream: TextIO) -> TextIO:
     """``stream`` so that a reader who leaves (``| head``) changes neither work nor exit code.
 
     What the encoding of a terminal cannot show is escaped: a path or a subject may hold anything.

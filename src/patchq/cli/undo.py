@@ -9,7 +9,7 @@ import typer
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
-    from patchq.engine.workspace.transaction import Change
+    from patchq.engine.workspace.transaction import StagedPath
 
 
 def undo(
@@ -50,7 +50,7 @@ def undo(
             run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
 
 
-def _outcome(change: Change) -> str:
+def _outcome(change: StagedPath) -> str:
     from patchq.engine.workspace.transaction import Kind
 
     if change.kind is Kind.KEPT:

@@ -12,7 +12,7 @@ from patchq.model.series import Series, read_series
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """One command of the story, and what to look at in its output."""
 
     words: str
@@ -36,33 +36,33 @@ def set_up(directory: Path) -> Path:
     return workspace
 
 
-def steps(directory: Path) -> list[Step]:
+def steps(directory: Path) -> list[StoryStep]:
     """The story, in order; commands run with ``workspace`` as their workspace."""
     patches = directory / "patches"
     first, second, third = upstream.TAGS
     listed = read_series((patches / "series").read_bytes(), Where("series"))
     return [
-        Step(
+        StoryStep(
             "A workspace beside the upstream; its clone lends the objects.",
             ("init", str(directory / "workspace"), "--upstream", str(directory / "upstream.git")),
         ),
-        Step("Pin the releases.", ("lock", first, second, third)),
+        StoryStep("Pin the releases.", ("lock", first, second, third)),
         *_imports(patches, listed, first),
-        Step("The downstream's series.", ("list", first)),
-        Step(
+        StoryStep("The downstream's series.", ("list", first)),
+        StoryStep(
             f"{second} is out: the kernel tree moved, one PR was merged, one merged and reverted.",
             ("rebase", "--onto", second),
         ),
-        Step("Prove what can be proved without the hardware.", ("verify", second)),
-        Step(
+        StoryStep("Prove what can be proved without the hardware.", ("verify", second)),
+        StoryStep(
             f"Ship {second}: the same bytes on every machine.",
             ("export", second, "-o", str(directory / f"lattice-{second}.tar.gz")),
         ),
-        Step(
+        StoryStep(
             "Every patch on every release, as a page.",
             ("report", "--all", "--format", "html", "-o", str(directory / "lifecycle.html")),
         ),
-        Step(
+        StoryStep(
             f"{third} reshaped the build: this needs a person, and says which lines and whose.",
             ("rebase", "--onto", third),
             exit_code=1,
@@ -70,13 +70,13 @@ def steps(directory: Path) -> list[Step]:
     ]
 
 
-def _imports(patches: Path, listed: Series, tag: str) -> list[Step]:
+def _imports(patches: Path, listed: Series, tag: str) -> list[StoryStep]:
     plain = [str(patches / entry.name) for entry in listed.entries if not entry.guards]
     guarded = [entry for entry in listed.entries if entry.guards]
     return [
-        Step("Bring the patches in.", ("import", *plain, "--tag", tag)),
+        StoryStep("Bring the patches in.", ("import", *plain, "--tag", tag)),
         *(
-            Step(
+            StoryStep(
                 "One of them is an experiment: a guard keeps it out unless asked for.",
                 (
                     "import",

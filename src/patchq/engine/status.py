@@ -9,12 +9,12 @@ from typing import TypeVar
 from patchq.engine.edit import state as edit_state
 from patchq.engine.rebase.operation import Operation, is_under_way, load
 from patchq.engine.rebase.resurfaced import kept_resurfaced
-from patchq.engine.rebase.session import WORKTREE, resume, where_it_stands
+from patchq.engine.rebase.session import WORKTREE, judge_stopped, resume
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import newest
 from patchq.engine.workspace.upstream import open_upstream
 from patchq.errors import PatchqError
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.status import EditStatus, LastChange, RebaseStatus, SeriesStatus, Status
 from patchq.model.workspace import Workspace
 
@@ -82,7 +82,7 @@ def _series(workspace: Workspace, tag: str) -> SeriesStatus:
         held=tuple(
             (record.name, record.verdict)
             for record in retired or ()
-            if record.standing is Standing.HELD
+            if record.standing is RecordState.HELD
         ),
         resurfaced=tuple(
             name for name in resurfaced or () if series is None or name not in series.names
@@ -111,7 +111,7 @@ def _rebase(
     if project is None:
         return replace(known, problem="the upstream is not at hand")
     try:
-        rebased, unsolved = where_it_stands(project, resume(project))
+        rebased, unsolved = judge_stopped(project, resume(project))
     except PatchqError as error:
         return replace(known, problem=f"{error} ({error.hint})" if error.hint else str(error))
     worktree = str(workspace.state_dir / WORKTREE) if operation.layout else None

@@ -21,7 +21,7 @@ _CONFIG = """\
 
 
 @dataclass(frozen=True)
-class Change:
+class CommitToMake:
     """A commit to make: ``author`` is ``Name <mail>``, ``date`` git's raw form."""
 
     tree: str
@@ -30,7 +30,7 @@ class Change:
     date: str
 
 
-def commit_changes(store: Store, base: str, changes: Sequence[Change]) -> str:
+def commit_changes(store: Store, base: str, changes: Sequence[CommitToMake]) -> str:
     """Commits on ``base``, one after another; the id of the last.
 
     Committer and date are the author's, so that nothing of the machine gets into the id.

@@ -15,7 +15,7 @@ from patchq.git.process import EMAIL, IDENTITY, Git, GitFailedError, Result
 
 
 @dataclass(frozen=True)
-class Question:
+class MergeQuestion:
     """A merge to be made: three trees."""
 
     base: str
@@ -52,13 +52,13 @@ class Merger:
     def __init__(self, git: Git, objects: Objects):
         self._git = git
         self._objects = objects
-        self._known: dict[Question, Merged] = {}
+        self._known: dict[MergeQuestion, Merged] = {}
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """One merge; see :meth:`merge_all`."""
-        return self.merge_all([Question(base, ours, theirs)])[0]
+        return self.merge_all([MergeQuestion(base, ours, theirs)])[0]
 
-    def merge_all(self, questions: Sequence[Question]) -> list[Merged]:
+    def merge_all(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
         """Answer every question, in order, with at most one git process.
 
         Raises :class:`GitFailedError` where git could not merge at all (a missing object, say).
@@ -75,7 +75,7 @@ class Merger:
             self._known.update(zip(hard, self._ask_git(hard), strict=True))
         return [self._known[question] for question in questions]
 
-    def _ask_git(self, questions: Sequence[Question]) -> list[Merged]:
+    def _ask_git(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
         lines = []
         for question in questions:
             base = self._commit(question.base)
@@ -102,7 +102,7 @@ class Merger:
         return self._objects.write("commit", text.encode())
 
 
-def _trivial(question: Question) -> str | None:
+def _trivial(question: MergeQuestion) -> str | None:
     if question.base == question.ours or question.ours == question.theirs:
         return question.theirs
     if question.base == question.theirs:

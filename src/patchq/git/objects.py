@@ -17,7 +17,7 @@ from git.cmd import Git as GitCommand
 from gitdb import IStream, LooseObjectDB
 
 from patchq.errors import UpstreamError
-from patchq.git.process import Git, Mend
+from patchq.git.process import FetchMissing, Git
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
@@ -67,13 +67,13 @@ def encode_path(path: str) -> bytes:
 class Objects:
     """The objects of one store (and of the stores lending to it).
 
-    Where one to be read is missing, ``mend`` is told its id first.
+    Where one to be read is missing, ``fetch_missing`` is told its id first.
     """
 
-    def __init__(self, git: Git, scratch: Path, mend: Mend | None = None):
+    def __init__(self, git: Git, scratch: Path, fetch_missing: FetchMissing | None = None):
         self._reader = GitCommand()
         self._reader.update_environment(**git.environment)
-        self._mend = mend
+        self._fetch_missing = fetch_missing
         self._writer = LooseObjectDB(str(scratch))
         self._written: set[str] = set()
         self._trees: dict[str, dict[str, Entry]] = {}
@@ -88,7 +88,7 @@ class Objects:
         except BrokenPipeError as error:
             raise _reader_is_gone() from error
         except ValueError as error:
-            if self._mend is not None and self._mend(oid.encode()):
+            if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
                 return self.read(oid)
             raise MissingObjectError(oid) from error
 
@@ -104,11 +104,11 @@ class Objects:
 
     def ensure(self, oids: Iterable[str]) -> None:
         """Have these objects here if they can be had, for git apply, which names none it misses."""
-        if self._mend is None:
+        if self._fetch_missing is None:
             return
         wanted = tuple(oids)
         while absent := [oid for oid in wanted if not self.has(oid)]:
-            if not self._mend(" ".join(absent).encode()):
+            if not self._fetch_missing(" ".join(absent).encode()):
                 return
 
     def write(self, kind: str, content: bytes) -> str:

@@ -43,7 +43,7 @@ def silently(_words: str) -> AbstractContextManager[object]:
 
 
 @dataclass(frozen=True)
-class Supply:
+class ObjectSource:
     """Where missing objects come from: ``url``, or nowhere; ``terminal`` is as for `Remote`."""
 
     url: str | None
@@ -59,10 +59,10 @@ class _Scope:
     find: Callable[[], list[str]]
 
 
-class Gaps:
+class MissingObjects:
     """The objects that history names and the store at ``directory`` lacks."""
 
-    def __init__(self, git: Git, directory: Path, supply: Supply):
+    def __init__(self, git: Git, directory: Path, supply: ObjectSource):
         self._git = git
         self._directory = directory
         self._supply = supply

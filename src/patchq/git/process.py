@@ -90,7 +90,7 @@ class Result:
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
 
-Mend = Callable[[bytes], bool]
+FetchMissing = Callable[[bytes], bool]
 """Told what git said of missing objects; whether they are here now, so that asking again helps."""
 
 
@@ -108,7 +108,8 @@ class Git:
     ``directory`` is the git directory, given as ``GIT_DIR`` so that no discovery (and so no
     ownership check or config of a surrounding repository) takes place. New objects go to
     ``scratch`` where one is given; its alternates must then name the repository's own objects.
-    What a process says on stderr goes to ``mend`` first; where it helped, the process is run again.
+    What a process says on stderr goes to ``fetch_missing`` first; if it helped, the process is run
+    again.
     """
 
     def __init__(
@@ -116,10 +117,10 @@ class Git:
         directory: Path | None = None,
         *,
         scratch: Path | None = None,
-        mend: Mend | None = None,
+        fetch_missing: FetchMissing | None = None,
     ):
         user_environment()
-        self._mend = mend
+        self._fetch_missing = fetch_missing
         self.directory = directory = directory.absolute() if directory else None
         self._command = GitCommand(str(directory) if directory else None)
         self.environment = dict(_PINNED_ENVIRONMENT)
@@ -159,7 +160,9 @@ class Git:
         Raises :class:`GitFailedError` where the exit status is not in ``allow``.
         """
         result = self._end(args, stdin, environment)
-        while result.stderr and self._mend is not None and self._mend(result.stderr):
+        while (
+            result.stderr and self._fetch_missing is not None and self._fetch_missing(result.stderr)
+        ):
             result = self._end(args, stdin, environment)
         if result.status not in allow:
             raise GitFailedError(args[0], result)

@@ -23,8 +23,8 @@ from patchq.git.apply import Applier
 from patchq.git.lender import Lender
 from patchq.git.merge import Merger
 from patchq.git.objects import Objects
-from patchq.git.partial import Gaps, Supply
-from patchq.git.process import Git, Mend, require_version
+from patchq.git.partial import MissingObjects, ObjectSource
+from patchq.git.process import FetchMissing, Git, require_version
 from patchq.model.lock import Base
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
@@ -63,30 +63,30 @@ class Store:
 
     directory: Path
     lender: Lender | None = None
-    supply: Supply | None = None
+    supply: ObjectSource | None = None
 
     @cached_property
     def git(self) -> Git:
         """git for questions: what it writes goes to the scratch directory."""
-        return Git(self.directory, scratch=self._scratch, mend=self._mend)
+        return Git(self.directory, scratch=self._scratch, fetch_missing=self._fetch_missing)
 
     @cached_property
-    def keeper(self) -> Git:
+    def persistent(self) -> Git:
         """git for what stays in the store."""
         return Git(self.directory)
 
     @cached_property
     def objects(self) -> Objects:
         """Objects by id and path."""
-        return Objects(self.git, self._scratch, self._mend)
+        return Objects(self.git, self._scratch, self._fetch_missing)
 
     @cached_property
-    def gaps(self) -> Gaps | None:
+    def gaps(self) -> MissingObjects | None:
         """What is missing here and can be fetched."""
-        return Gaps(self.keeper, self.directory, self.supply) if self.supply else None
+        return MissingObjects(self.persistent, self.directory, self.supply) if self.supply else None
 
     @property
-    def _mend(self) -> Mend | None:
+    def _fetch_missing(self) -> FetchMissing | None:
         return self.gaps.close_for if self.gaps else None
 
     @cached_property
@@ -170,7 +170,7 @@ class Store:
 
 
 def open_store(
-    directory: Path, lender: Lender | None = None, supply: Supply | None = None
+    directory: Path, lender: Lender | None = None, supply: ObjectSource | None = None
 ) -> Store:
     """Open the store at ``directory``, making it where there is none.
 

@@ -66,7 +66,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Layout:
+class WorktreeLayout:
     """What a worktree is to hold.
 
     ``commit`` is its HEAD, with ``parent`` somewhere below it; ``tree`` is what index and files
@@ -95,7 +95,7 @@ class Worktree:
         self.path = path
         self._directory = store.directory.absolute() / "worktrees" / path.name
 
-    def lay_out(self, layout: Layout) -> None:
+    def lay_out(self, layout: WorktreeLayout) -> None:
         """Make the worktree anew; what it held is lost.
 
         Cut off half-way, it does not :meth:`hold <holds>` the layout.
@@ -103,7 +103,7 @@ class Worktree:
         self.clear()
         self._keep(layout)
         self._settle()
-        self._store.keeper.run(
+        self._store.persistent.run(
             *("worktree", "add", "--quiet", "--no-checkout", "--detach"),
             str(self.path),
             layout.commit,
@@ -203,7 +203,7 @@ class Worktree:
             _step_out(self.path)
             self.path.rmdir()
 
-    def _keep(self, layout: Layout) -> None:
+    def _keep(self, layout: WorktreeLayout) -> None:
         """Bring into the store what so far is only in the scratch directory."""
         objects = self._store.objects
         holder = objects.write("commit", _commit(layout.tree, layout.commit))
@@ -213,7 +213,7 @@ class Worktree:
             *("pack-objects", "--revs", "--stdout", "--quiet"),
             stdin="".join(f"{oid}\n" for oid in wanted).encode(),
         ).stdout
-        self._store.keeper.run("index-pack", "--stdin", stdin=pack)
+        self._store.persistent.run("index-pack", "--stdin", stdin=pack)
 
     def _settle(self) -> None:
         info = self._store.directory / "info"
@@ -222,7 +222,7 @@ class Worktree:
         (info / "exclude").write_bytes(_EXCLUDE)
 
     def _run(self, *args: str, stdin: bytes = b"") -> Result:
-        return self._store.keeper.run(*args, stdin=stdin, environment=self._place)
+        return self._store.persistent.run(*args, stdin=stdin, environment=self._place)
 
     @property
     def _place(self) -> Mapping[str, str]:

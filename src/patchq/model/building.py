@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from patchq.model.yamlfile import Entry
+from patchq.model.yamlfile import YamlValue
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,7 +25,7 @@ class ExportSettings:
     commands: tuple[str, ...] = ()
 
 
-def read_export_settings(entry: Entry) -> ExportSettings:
+def read_export_settings(entry: YamlValue) -> ExportSettings:
     """The settings in ``entry``; raises :class:`InputError` with the line."""
     fields = entry.fields(optional=("sets", "environment", "commands"))
     sets = dict(fields["sets"].items()) if "sets" in fields else {}

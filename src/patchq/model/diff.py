@@ -148,7 +148,7 @@ class HunkSpan:
 
 
 @dataclass(frozen=True)
-class Section:
+class FileSection:
     """The lines of one file's section: its header from ``start`` to ``body``, then its hunks.
 
     What stands between the last hunk and the next section (a mail signature, blank lines) starts
@@ -180,9 +180,9 @@ def find_diff(raw: bytes) -> int:
     return len(raw)
 
 
-def layout(lines: Sequence[bytes]) -> tuple[Section, ...]:
+def layout(lines: Sequence[bytes]) -> tuple[FileSection, ...]:
     """Where the sections and hunks of a diff lie, in lines from 0; never fails."""
-    sections: list[Section] = []
+    sections: list[FileSection] = []
     index = 0
     while index < len(lines):
         if not (_starts_section(lines, index) or _BINARY.match(lines[index])):
@@ -194,7 +194,7 @@ def layout(lines: Sequence[bytes]) -> tuple[Section, ...]:
         while index < len(lines) and (header := _HUNK.match(lines[index])):
             hunks.append(_measure(lines, index, header))
             index = hunks[-1].stop
-        sections.append(Section(start, body, tuple(hunks), index))
+        sections.append(FileSection(start, body, tuple(hunks), index))
     return tuple(sections)
 
 
@@ -329,7 +329,7 @@ class _Reader:
     """Reads one section."""
 
     lines: Sequence[bytes]
-    section: Section
+    section: FileSection
     end: int
     strip: int
     where: Where | None

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from patchq.errors import InputError, UpstreamError, Where
-from patchq.model.yamlfile import Entry, dump, parse
+from patchq.model.yamlfile import YamlValue, dump, parse
 
 VERSION = 1
 COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
@@ -140,7 +140,7 @@ def check_base_name(name: str) -> None:
         raise InputError(f"{name!r} cannot be the name of a base: must be {_NAME_WORDS}")
 
 
-def _read_base(entry: Entry) -> Base:
+def _read_base(entry: YamlValue) -> Base:
     fields = entry.fields("name", "commit", "tree", "date", optional=("archive",))
     return Base(
         name=_checked(fields["name"], _NAME.fullmatch, _NAME_WORDS),
@@ -151,7 +151,7 @@ def _read_base(entry: Entry) -> Base:
     )
 
 
-def _read_archive(entry: Entry) -> Archive:
+def _read_archive(entry: YamlValue) -> Archive:
     fields = entry.fields("source", "file", "sha256", optional=("prefix", "covers", "excludes"))
     return Archive(
         source=_checked(fields["source"], bool, "a path, a URL or pypi:NAME==VERSION"),
@@ -165,7 +165,7 @@ def _read_archive(entry: Entry) -> Archive:
     )
 
 
-def _checked(entry: Entry, accepts: Callable[[str], object], wanted: str) -> str:
+def _checked(entry: YamlValue, accepts: Callable[[str], object], wanted: str) -> str:
     value = entry.text()
     if not accepts(value):
         entry.fail(f"expected {wanted}, found {value!r}")

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import VERSION_PATTERN, InvalidVersion, Version
 
 from patchq.errors import Where
-from patchq.model.yamlfile import Entry
+from patchq.model.yamlfile import YamlValue
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(rf"\s*{VERSION_PATTERN}\s*", re.VERBOSE | re.IGNORECASE)
@@ -43,7 +43,7 @@ class Pin:
         return f"{'# ' if self.source else ''}{self.name}{self.specifier}"
 
 
-class Standing(Enum):
+class PinState(Enum):
     """How a pin stands to what upstream asks for."""
 
     EQUAL = "equal"
@@ -56,46 +56,46 @@ class Standing(Enum):
     INCOMPARABLE = "incomparable"  # the one or the other is no version, such as a commit
 
 
-def compare_pin(ours: str, theirs: str | None) -> Standing:
+def compare_pin(ours: str, theirs: str | None) -> PinState:
     """How the specifier ``ours`` stands to upstream's; None: upstream does not ask for it.
 
     Versions are compared as PEP 440 orders them, a local part of ours aside.
     """
     if theirs is None:
-        return Standing.ABSENT
+        return PinState.ABSENT
     try:
         our_set, their_set = SpecifierSet(ours), SpecifierSet(theirs)
     except InvalidSpecifier:
-        return Standing.INCOMPARABLE
+        return PinState.INCOMPARABLE
     if not their_set:
-        return Standing.FREE
+        return PinState.FREE
     if our_set == their_set:
-        return Standing.EQUAL
+        return PinState.EQUAL
     if not (_has_order(our_set) and _has_order(their_set)):
-        return Standing.INCOMPARABLE
+        return PinState.INCOMPARABLE
     our_version, their_version = _exact(our_set), _exact(their_set)
     if our_version and their_version:
-        return _order(our_version, their_version, Standing.EQUAL)
+        return _order(our_version, their_version, PinState.EQUAL)
     if our_version:
         inside = their_set.contains(our_version, prereleases=True)
-        return Standing.INSIDE if inside else Standing.OUTSIDE
+        return PinState.INSIDE if inside else PinState.OUTSIDE
     our_floor, their_floor = _floor(our_set), _floor(their_set)
     if their_version:
         if our_set.contains(their_version, prereleases=True):
-            return Standing.INSIDE
+            return PinState.INSIDE
         ahead = our_floor is not None and our_floor > their_version
-        return Standing.AHEAD if ahead else Standing.BEHIND
+        return PinState.AHEAD if ahead else PinState.BEHIND
     if our_floor is None or their_floor is None:
-        return Standing.INSIDE
+        return PinState.INSIDE
     if not (their_set.contains(our_floor, True) or our_set.contains(their_floor, True)):
-        return Standing.OUTSIDE
-    return _order(our_floor, their_floor, Standing.INSIDE)
+        return PinState.OUTSIDE
+    return _order(our_floor, their_floor, PinState.INSIDE)
 
 
-def _order(ours: Version, theirs: Version, equal: Standing) -> Standing:
+def _order(ours: Version, theirs: Version, equal: PinState) -> PinState:
     if ours == theirs:
         return equal
-    return Standing.AHEAD if ours > theirs else Standing.BEHIND
+    return PinState.AHEAD if ours > theirs else PinState.BEHIND
 
 
 def _has_order(specifiers: SpecifierSet) -> bool:
@@ -121,7 +121,7 @@ def _floor(specifiers: SpecifierSet) -> Version | None:
     return max(floors, default=None)
 
 
-def read_pins(entry: Entry) -> tuple[Pin, ...]:
+def read_pins(entry: YamlValue) -> tuple[Pin, ...]:
     """A mapping of names to versions; raises :class:`InputError` with the line."""
     pins: dict[str, Pin] = {}
     for name, value in entry.items():
@@ -134,14 +134,14 @@ def read_pins(entry: Entry) -> tuple[Pin, ...]:
     return tuple(pins.values())
 
 
-def _pin(name: str, entry: Entry) -> Pin:
+def _pin(name: str, entry: YamlValue) -> Pin:
     if not isinstance(entry.node, yaml.MappingNode):
         return Pin(name, _specifier(entry), where=entry.where)
     fields = entry.fields("version", "file", "pattern")
     return Pin(name, _specifier(fields["version"]), _source(fields), entry.where)
 
 
-def _source(fields: Mapping[str, Entry]) -> Source:
+def _source(fields: Mapping[str, YamlValue]) -> Source:
     pattern = fields["pattern"]
     groups = _or_fail(pattern, lambda text: re.compile(text).groups, "a regular expression")
     if groups != 1:
@@ -149,7 +149,7 @@ def _source(fields: Mapping[str, Entry]) -> Source:
     return Source(fields["file"].text(), pattern.text())
 
 
-def _specifier(entry: Entry) -> str:
+def _specifier(entry: YamlValue) -> str:
     text = entry.text().strip()
     spelled = f"=={text}" if text[:1].isalnum() else text
     _or_fail(entry, lambda _: SpecifierSet(spelled), "a version or a range (PEP 440)")
@@ -158,7 +158,7 @@ def _specifier(entry: Entry) -> str:
     return spelled
 
 
-def _or_fail(entry: Entry, read: Callable[[str], object], what: str) -> object:
+def _or_fail(entry: YamlValue, read: Callable[[str], object], what: str) -> object:
     try:
         return read(entry.text())
     except (InvalidSpecifier, InvalidVersion, re.error) as error:

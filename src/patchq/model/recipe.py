@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from patchq.errors import InputError, Where
 from patchq.model.pins import Pin, read_pins
-from patchq.model.yamlfile import Entry, parse
+from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
 
@@ -28,7 +28,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Chosen:
     """What variants come to: guards to turn on, and all pins that then hold."""
 
     variants: tuple[str, ...]
@@ -53,7 +53,7 @@ class Recipe:
     pins: tuple[Pin, ...] = ()
     variants: Mapping[str, Variant] = field(default_factory=dict)
 
-    def choose(self, names: Iterable[str]) -> Choice:
+    def choose(self, names: Iterable[str]) -> Chosen:
         """The guards and pins of the variants ``names`` together.
 
         Raises :class:`InputError` where one is not known, or two exclude each other or pin the
@@ -78,7 +78,7 @@ class Recipe:
                         where=pin.where,
                     )
                 pins[pin.name] = pin
-        return Choice(
+        return Chosen(
             tuple(variant.name for variant in chosen),
             tuple(dict.fromkeys(guard for variant in chosen for guard in variant.guards)),
             tuple(pins.values()),
@@ -117,7 +117,7 @@ def read_recipe(raw: bytes | None, where: Where) -> Recipe:
     )
 
 
-def _local_version(entry: Entry | None) -> str | None:
+def _local_version(entry: YamlValue | None) -> str | None:
     if entry is None:
         return None
     if not _LOCAL_VERSION.fullmatch(entry.text()):
@@ -125,7 +125,7 @@ def _local_version(entry: Entry | None) -> str | None:
     return entry.text()
 
 
-def _variants(entry: Entry) -> dict[str, Variant]:
+def _variants(entry: YamlValue) -> dict[str, Variant]:
     variants = {name: _variant(name, value) for name, value in entry.items()}
     for variant in variants.values():
         for other in sorted(variant.excludes - variants.keys()):
@@ -137,7 +137,7 @@ def _variants(entry: Entry) -> dict[str, Variant]:
     return variants
 
 
-def _variant(name: str, entry: Entry) -> Variant:
+def _variant(name: str, entry: YamlValue) -> Variant:
     fields = entry.fields(optional=("description", "guards", "pins", "excludes"))
     return Variant(
         name,
@@ -149,7 +149,7 @@ def _variant(name: str, entry: Entry) -> Variant:
     )
 
 
-def directory(entry: Entry) -> str:
+def directory(entry: YamlValue) -> str:
     """A directory of the upstream's tree, without a slash at its end; ``.`` is the root."""
     text = entry.text().rstrip("/")
     if not text or text.startswith("/") or ".." in text.split("/"):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from patchq.errors import Where
 from patchq.model.series import Guard, check_name
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
-from patchq.model.yamlfile import Entry, dump, parse
+from patchq.model.yamlfile import YamlValue, dump, parse
 
 VERSION = 1
 
@@ -20,7 +20,7 @@ _GUARD = re.compile(r"([-+])([^-+#\s][^#\s]*)")
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
-class Standing(Enum):
+class RecordState(Enum):
     """Whether the patch is out for good reason, waits for a person, or a person dropped it."""
 
     RETIRED = "retired"
@@ -41,7 +41,7 @@ class Retired:
     reason: str
     evidence: tuple[Evidence, ...]
     content: bytes
-    standing: Standing
+    standing: RecordState
     since: str
     base: str
     guards: tuple[Guard, ...] = ()
@@ -67,7 +67,7 @@ def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     return tuple(records.values())
 
 
-def _read_record(entry: Entry) -> Retired:
+def _read_record(entry: YamlValue) -> Retired:
     fields = entry.fields(
         *("name", "standing", "verdict", "since", "base", "reason", "content"),
         optional=("guards", "strip", "evidence"),
@@ -82,7 +82,7 @@ def _read_record(entry: Entry) -> Retired:
         if "evidence" in fields
         else (),
         content=fields["content"].content(),
-        standing=_choice(fields["standing"], Standing),
+        standing=_choice(fields["standing"], RecordState),
         since=fields["since"].text(),
         base=fields["base"].text(),
         guards=tuple(map(_read_guard, fields["guards"].sequence())) if "guards" in fields else (),
@@ -90,7 +90,7 @@ def _read_record(entry: Entry) -> Retired:
     )
 
 
-def _read_evidence(entry: Entry) -> Evidence:
+def _read_evidence(entry: YamlValue) -> Evidence:
     words = ("commit", "subject", "date", "first_tag")
     fields = entry.fields("kind", "text", optional=(*words, "pr", "paths"))
     return Evidence(
@@ -102,7 +102,7 @@ def _read_evidence(entry: Entry) -> Evidence:
     )
 
 
-def _choice(entry: Entry, choices: type[_Choice]) -> _Choice:
+def _choice(entry: YamlValue, choices: type[_Choice]) -> _Choice:
     try:
         return choices(entry.text())
     except ValueError:
@@ -110,7 +110,7 @@ def _choice(entry: Entry, choices: type[_Choice]) -> _Choice:
         entry.fail(f"unknown value {entry.text()!r}", hint=f"One of: {known}.")
 
 
-def _read_guard(entry: Entry) -> Guard:
+def _read_guard(entry: YamlValue) -> Guard:
     match = _GUARD.fullmatch(entry.text())
     if match is None:
         entry.fail(f"expected a guard, +NAME or -NAME, found {entry.text()!r}")

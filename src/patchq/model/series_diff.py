@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Fate(Enum):
+class PatchDifference(Enum):
     """What became of a patch from one series to the other."""
 
     UNCHANGED = "unchanged"  # byte for byte
@@ -39,7 +39,7 @@ class PatchDiff:
     """
 
     name: str
-    fate: Fate
+    fate: PatchDifference
     aspects: tuple[Aspect, ...] = ()
     old_place: int | None = None
     new_place: int | None = None
@@ -55,7 +55,7 @@ class SeriesDiff:
     new: str
     patches: tuple[PatchDiff, ...]
 
-    def count(self) -> Counter[Fate]:
+    def count(self) -> Counter[PatchDifference]:
         """How many patches met each fate."""
         return Counter(patch.fate for patch in self.patches)
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from patchq.errors import Where
 from patchq.model.building import ExportSettings, read_export_settings
 from patchq.model.predicate import Predicate, parse_predicate
-from patchq.model.yamlfile import Entry, parse
+from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
 PR_PATTERN = r"\(#(\d+)\)"
@@ -150,7 +150,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
     )
 
 
-def _pattern(entry: Entry) -> str:
+def _pattern(entry: YamlValue) -> str:
     text = entry.text()
     try:
         groups = re.compile(text).groups
@@ -164,16 +164,16 @@ def _pattern(entry: Entry) -> str:
     return text
 
 
-def _exclude(entry: Entry) -> tuple[str, ...]:
+def _exclude(entry: YamlValue) -> tuple[str, ...]:
     fields = entry.fields(optional=("exclude",))
     return fields["exclude"].texts() if "exclude" in fields else ()
 
 
-def _guards(entry: Entry) -> dict[str, str]:
+def _guards(entry: YamlValue) -> dict[str, str]:
     return {name: description.text() for name, description in entry.items()}
 
 
-def _default_guards(entry: Entry, described: Mapping[str, str]) -> frozenset[str]:
+def _default_guards(entry: YamlValue, described: Mapping[str, str]) -> frozenset[str]:
     for item in entry.sequence():
         if described and item.text() not in described:
             item.fail(
@@ -183,11 +183,11 @@ def _default_guards(entry: Entry, described: Mapping[str, str]) -> frozenset[str
     return frozenset(entry.texts())
 
 
-def _targets(entry: Entry) -> tuple[Target, ...]:
+def _targets(entry: YamlValue) -> tuple[Target, ...]:
     return tuple(_target(name, fields) for name, fields in entry.items())
 
 
-def _target(name: str, entry: Entry) -> Target:
+def _target(name: str, entry: YamlValue) -> Target:
     fields = entry.fields("processor", "cuda", optional=("options", "archs", "present", "absent"))
     return Target(
         name,
@@ -200,7 +200,7 @@ def _target(name: str, entry: Entry) -> Target:
     )
 
 
-def _checks(entry: Entry) -> Checks:
+def _checks(entry: YamlValue) -> Checks:
     fields = entry.fields(optional=("holds", "build"))
     return Checks(
         holds=_predicates(fields["holds"]) if "holds" in fields else (),
@@ -208,11 +208,11 @@ def _checks(entry: Entry) -> Checks:
     )
 
 
-def _predicates(entry: Entry) -> tuple[Predicate, ...]:
+def _predicates(entry: YamlValue) -> tuple[Predicate, ...]:
     return tuple(parse_predicate(item.text(), item.where) for item in entry.sequence())
 
 
-def _build(entry: Entry) -> BuildSettings:
+def _build(entry: YamlValue) -> BuildSettings:
     fields = entry.fields(optional=("packages", "commands"))
     packages = dict(fields["packages"].items()) if "packages" in fields else {}
     commands = dict(fields["commands"].items()) if "commands" in fields else {}
@@ -224,7 +224,7 @@ def _build(entry: Entry) -> BuildSettings:
     )
 
 
-def _command(entry: Entry) -> CommandKind:
+def _command(entry: YamlValue) -> CommandKind:
     kinds = {kind.value: kind for kind in CommandKind}
     if entry.text() not in kinds:
         entry.fail(
@@ -233,27 +233,27 @@ def _command(entry: Entry) -> CommandKind:
     return kinds[entry.text()]
 
 
-def _variables(entry: Entry) -> dict[str, str]:
+def _variables(entry: YamlValue) -> dict[str, str]:
     for name, value in entry.items():
         _check(value, name, _CMAKE_NAME, "a variable's name")
     return {name: _spelled(value) for name, value in entry.items()}
 
 
-def _spelled(entry: Entry) -> str:
+def _spelled(entry: YamlValue) -> str:
     """A value for CMake as it is written: ``ON`` is no truth value there."""
     return str(entry.node.value) if entry.node.tag == _BOOLEAN else entry.text()
 
 
-def _each(entry: Entry | None, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
+def _each(entry: YamlValue | None, pattern: re.Pattern[str], what: str) -> tuple[str, ...]:
     items = entry.sequence() if entry else ()
     return tuple(_matching(item, pattern, what) for item in items)
 
 
-def _matching(entry: Entry, pattern: re.Pattern[str], what: str) -> str:
+def _matching(entry: YamlValue, pattern: re.Pattern[str], what: str) -> str:
     _check(entry, entry.text(), pattern, what)
     return entry.text()
 
 
-def _check(entry: Entry, text: str, pattern: re.Pattern[str], what: str) -> None:
+def _check(entry: YamlValue, text: str, pattern: re.Pattern[str], what: str) -> None:
     if not pattern.fullmatch(text):
         entry.fail(f"expected {what}, found {text!r}")

@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
 
 
 @dataclass(frozen=True)
-class Entry:
+class YamlValue:
     """One value of a YAML file, with the place where it stands."""
 
     node: yaml.Node
@@ -67,18 +67,18 @@ class Entry:
         """Raise :class:`InputError` at this value."""
         raise InputError(message, where=self.where, hint=hint)
 
-    def _at(self, node: yaml.Node) -> Entry:
-        return Entry(node, Where(self.where.file, node.start_mark.line + 1))
+    def _at(self, node: yaml.Node) -> YamlValue:
+        return YamlValue(node, Where(self.where.file, node.start_mark.line + 1))
 
-    def items(self) -> Iterator[tuple[str, Entry]]:
+    def items(self) -> Iterator[tuple[str, YamlValue]]:
         """The keys and values of a mapping; raises :class:`InputError` where it is none."""
         if not isinstance(self.node, yaml.MappingNode):
             self.fail(f"expected a mapping, found {_describe(self.node)}")
         for key, value in self.node.value:
             # A value may begin on a later line; its key's line is where the eye looks.
-            yield key.value, Entry(value, Where(self.where.file, key.start_mark.line + 1))
+            yield key.value, YamlValue(value, Where(self.where.file, key.start_mark.line + 1))
 
-    def fields(self, *required: str, optional: tuple[str, ...] = ()) -> dict[str, Entry]:
+    def fields(self, *required: str, optional: tuple[str, ...] = ()) -> dict[str, YamlValue]:
         """A mapping with all of ``required`` and some of ``optional``, and no other key."""
         found = dict(self.items())
         for name, entry in found.items():
@@ -90,7 +90,7 @@ class Entry:
                 self.fail(f"key {name!r} is missing")
         return found
 
-    def sequence(self) -> tuple[Entry, ...]:
+    def sequence(self) -> tuple[YamlValue, ...]:
         """The items of a list; raises :class:`InputError` where it is none."""
         if not isinstance(self.node, yaml.SequenceNode):
             self.fail(f"expected a list, found {_describe(self.node)}")
@@ -146,7 +146,7 @@ class Entry:
         return value
 
 
-def parse(raw: bytes, where: Where) -> Entry | None:
+def parse(raw: bytes, where: Where) -> YamlValue | None:
     """The one document of a YAML file, or None for a file without any.
 
     Raises :class:`InputError` with the line for what is not UTF-8 or not YAML.
@@ -164,7 +164,7 @@ def parse(raw: bytes, where: Where) -> Entry | None:
         raise _refusal(error, where.file) from error
     except RecursionError as error:
         raise InputError("nested too deeply", where=where) from error
-    return None if node is None else Entry(node, Where(where.file, node.start_mark.line + 1))
+    return None if node is None else YamlValue(node, Where(where.file, node.start_mark.line + 1))
 
 
 def _refusal(error: yaml.MarkedYAMLError, file: str) -> InputError:

@@ -21,7 +21,7 @@ from patchq.report.commit import CommitLinks, commit_of
 from patchq.report.look import Look
 from patchq.report.sections import (
     LOOK_AT,
-    Section,
+    ReportSection,
     in_section,
     remembered_words,
     section,
@@ -49,13 +49,13 @@ def render_html(report: Report, *, commit_url: str | None = None) -> str:
         report=report,
         links=CommitLinks(commit_url),
         marks=MARKS,
-        bar=sorted(report.patches, key=lambda patch: list(Section).index(section(patch))),
+        bar=sorted(report.patches, key=lambda patch: list(ReportSection).index(section(patch))),
         counts=[(mark, verdicts.count(word)) for word, mark in MARKS.items() if word in verdicts],
         remembered=to_decide(report),
-        decide=in_section(report, Section.DECIDE),
+        decide=in_section(report, ReportSection.DECIDE),
         watched=watched(report.patches),
-        dropped=in_section(report, Section.DROPPED),
-        carried=in_section(report, Section.CARRIED),
+        dropped=in_section(report, ReportSection.DROPPED),
+        carried=in_section(report, ReportSection.CARRIED),
         settled=settled(report),
     )
 
@@ -200,7 +200,7 @@ def _is_fine(found: Cell | None) -> bool:
     """Whether a cell may be left out on paper."""
     if found is None or found.patch is None:
         return True
-    return found.mark is MARKS["settled"] or section(found.patch) is Section.CARRIED
+    return found.mark is MARKS["settled"] or section(found.patch) is ReportSection.CARRIED
 
 
 def _searched(name: str, patches: Sequence[PatchReport]) -> Iterator[str]:
@@ -246,7 +246,7 @@ def _ask(column: Column) -> _Ask:
             _why(patch),
             _anchor(patch.name, column.base),
         )
-        for patch in in_section(report, Section.DECIDE)
+        for patch in in_section(report, ReportSection.DECIDE)
     ]
     looks = [
         _Asked(name, _WATCH, words, _anchor(name, column.base))
@@ -258,8 +258,8 @@ def _ask(column: Column) -> _Ask:
         base=column.base,
         decisions=tuple(decisions),
         watched=tuple(looks),
-        dropped=len(in_section(report, Section.DROPPED)),
-        carried=len(in_section(report, Section.CARRIED)),
+        dropped=len(in_section(report, ReportSection.DROPPED)),
+        carried=len(in_section(report, ReportSection.CARRIED)),
     )
 
 

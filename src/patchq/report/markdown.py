@@ -15,7 +15,7 @@ from patchq.report.commit import Commit, CommitLinks
 from patchq.report.look import MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
-    Section,
+    ReportSection,
     in_section,
     remembered_words,
     settled,
@@ -79,9 +79,9 @@ def code(text: str) -> str:
 
 def _decisions(report: Report, links: CommitLinks) -> Iterator[str]:
     remembered = to_decide(report)
-    patches = in_section(report, Section.DECIDE)
+    patches = in_section(report, ReportSection.DECIDE)
     if remembered or patches:
-        lines = [f"**{Section.DECIDE.value}**", ""]
+        lines = [f"**{ReportSection.DECIDE.value}**", ""]
         for item in remembered:
             lines += _remembered(item, links)
         for patch in patches:
@@ -124,7 +124,7 @@ def _evidence(report: Report, links: CommitLinks) -> Iterator[str]:
     """What explains the patches that need no decision, folded away."""
     patches = [
         patch
-        for part in (Section.DROPPED, Section.CARRIED)
+        for part in (ReportSection.DROPPED, ReportSection.CARRIED)
         for patch in in_section(report, part)
         if causes(patch)
     ]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from patchq.model.verdict import Column, Matrix, Memory
 from patchq.report.cells import Cell, cell, marks, short_bases
-from patchq.report.sections import Section, in_section, remembered_words, to_decide, watched
+from patchq.report.sections import ReportSection, in_section, remembered_words, to_decide, watched
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
 
@@ -56,7 +56,7 @@ def _write_open(writer: Writer, columns: Sequence[Column]) -> None:
         ]
         lines += [
             f"{patch.verdict.value} {patch.name}: {state(patch)}"
-            for patch in in_section(report, Section.DECIDE)
+            for patch in in_section(report, ReportSection.DECIDE)
         ]
         lines += [
             f"watched {name}: {text}"
@@ -64,7 +64,7 @@ def _write_open(writer: Writer, columns: Sequence[Column]) -> None:
             for name, text in watch.patches
         ]
         if lines:
-            writer.words(f"{Section.DECIDE.value} on {column.base}", style="bold")
+            writer.words(f"{ReportSection.DECIDE.value} on {column.base}", style="bold")
             for line in lines:
                 writer.words(line, INDENT)
             writer.blank()

@@ -18,7 +18,7 @@ from patchq.model.verdict import (
 from patchq.report.commit import Commit, commit_of
 
 
-class Section(Enum):
+class ReportSection(Enum):
     """The parts that patches fall into, in order, by their headings."""
 
     DECIDE = "Needs a decision"
@@ -29,16 +29,16 @@ class Section(Enum):
 LOOK_AT = "To look at"
 
 
-def section(patch: PatchReport) -> Section:
+def section(patch: PatchReport) -> ReportSection:
     """The part that ``patch`` belongs to; watched commits alone put it nowhere else."""
     if patch.action is Action.DROP:
-        return Section.DROPPED
+        return ReportSection.DROPPED
     undecided = patch.action is Action.REVIEW or patch.verdict is Verdict.NOT_COVERED
     hinted = any(evidence.kind is EvidenceKind.HINT for evidence in patch.evidence)
-    return Section.DECIDE if undecided or hinted else Section.CARRIED
+    return ReportSection.DECIDE if undecided or hinted else ReportSection.CARRIED
 
 
-def in_section(report: Report, part: Section) -> tuple[PatchReport, ...]:
+def in_section(report: Report, part: ReportSection) -> tuple[PatchReport, ...]:
     """The patches of one part, in series order."""
     return tuple(patch for patch in report.patches if section(patch) is part)
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.series_diff import Fate, GuardDiff, PatchDiff, SeriesDiff
+from patchq.model.series_diff import GuardDiff, PatchDiff, PatchDifference, SeriesDiff
 from patchq.report.document import render_document
 from patchq.report.terminal import INDENT, Writer
 
@@ -16,11 +16,11 @@ SCHEMA = "patchq.diff/1"
 
 # The signs of git range-diff.
 _LOOKS = {
-    Fate.UNCHANGED: ("=", "dim"),
-    Fate.METADATA: ("=", ""),
-    Fate.CHANGED: ("!", "yellow"),
-    Fate.GONE: ("<", "red"),
-    Fate.NEW: (">", "green"),
+    PatchDifference.UNCHANGED: ("=", "dim"),
+    PatchDifference.METADATA: ("=", ""),
+    PatchDifference.CHANGED: ("!", "yellow"),
+    PatchDifference.GONE: ("<", "red"),
+    PatchDifference.NEW: (">", "green"),
 }
 
 
@@ -28,7 +28,7 @@ def render_series_diff(diff: SeriesDiff, console: Console) -> None:
     """Print ``diff``, one line a patch."""
     writer = Writer(console)
     counts = diff.count()
-    told = ", ".join(f"{counts[fate]} {fate.value}" for fate in Fate if counts[fate])
+    told = ", ".join(f"{counts[fate]} {fate.value}" for fate in PatchDifference if counts[fate])
     writer.words(f"{diff.old} → {diff.new}: {told or 'no patches'}", style="bold")
     width = max((len(fate.value) for fate in counts), default=0)
     for patch in diff.patches:
@@ -70,7 +70,7 @@ def render_series_diff_json(diff: SeriesDiff) -> str:
             "schema": SCHEMA,
             "old": diff.old,
             "new": diff.new,
-            "counts": {fate.value: diff.count()[fate] for fate in Fate},
+            "counts": {fate.value: diff.count()[fate] for fate in PatchDifference},
             "patches": [_patch(patch) for patch in diff.patches],
         }
     )

@@ -18,7 +18,7 @@ from patchq.report.causes import Cause, causes, move_words
 from patchq.report.look import MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
-    Section,
+    ReportSection,
     Watched,
     in_section,
     remembered_words,
@@ -34,8 +34,8 @@ def render_table(report: Report, console: Console) -> None:
     """Print ``report`` to ``console``, in its width, colours and encoding."""
     writer = Writer(console)
     writer.words(summary(report), style="bold")
-    for part in Section:
-        remembered = to_decide(report) if part is Section.DECIDE else ()
+    for part in ReportSection:
+        remembered = to_decide(report) if part is ReportSection.DECIDE else ()
         patches = in_section(report, part)
         if remembered or patches:
             _heading(writer, part.value)
@@ -44,7 +44,7 @@ def render_table(report: Report, console: Console) -> None:
             if remembered and patches:
                 writer.blank()
             _write_section(writer, patches)
-        if part is Section.DECIDE:
+        if part is ReportSection.DECIDE:
             _write_watched(writer, watched(report.patches))
     if line := settled(report):
         writer.blank()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from patchq.engine.backport.missing_commits import Between
-from patchq.engine.backport.upstream_change import Change
+from patchq.engine.backport.upstream_change import UpstreamChange
 from patchq.engine.series.hunks import Region, Unit, changed_region, split_units
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import Hop, Whereabouts
-from patchq.git.merge import Merged, Question
+from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
+from patchq.git.merge import Merged, MergeQuestion
 from patchq.git.objects import Entries, Entry
 from patchq.model.lock import Base
 
@@ -35,7 +35,7 @@ class Clash:
 
 
 @dataclass(frozen=True)
-class Collision:
+class UnmergedUnit:
     """A unit of the change that does not merge.
 
     ``region`` are the lines it replaces in the change's own base; ``clashes`` is empty where whole
@@ -55,7 +55,7 @@ class Landing:
     target, ``uncovered`` those of the change that the target, an archive, does not cover.
     """
 
-    change: Change
+    change: UpstreamChange
     state: Landed
     onto: str
     tree: str
@@ -78,9 +78,9 @@ class Lander:
         self._merger = project.store.merger
         self._target = target
         self._between = between
-        self._hops: dict[str, Hop] = {}
+        self._spans: dict[str, UpstreamRange] = {}
 
-    def land(self, change: Change, tree: str) -> Landing:
+    def land(self, change: UpstreamChange, tree: str) -> Landing:
         """Put ``change`` on ``tree`` by a three-way merge from its own base."""
         names = {path: self._place(change, path, tree) for path in change.after}
         uncovered = tuple(path for path, name in names.items() if name is None)
@@ -107,7 +107,7 @@ class Lander:
             uncovered=uncovered,
         )
 
-    def collisions(self, landing: Landing, tree: str) -> tuple[Collision, ...]:
+    def collisions(self, landing: Landing, tree: str) -> tuple[UnmergedUnit, ...]:
         """The units of a change that do not merge onto ``tree``, where it landed in conflict."""
         change = landing.change
         places = {path: landing.moves.get(path, path) for path in change.after}
@@ -115,12 +115,12 @@ class Lander:
         conflicted = set(landing.conflicted)
         units = tuple(u for u in units if any(places[p] in conflicted for p in u.paths)) or units
         return tuple(
-            Collision(unit, changed_region(unit, self._objects), self._clashes(answer))
+            UnmergedUnit(unit, changed_region(unit, self._objects), self._clashes(answer))
             for unit, _, answer in self._ask(units, places, tree)
             if not answer.clean
         )
 
-    def there(self, change: Change, tree: str) -> tuple[int, int]:
+    def there(self, change: UpstreamChange, tree: str) -> tuple[int, int]:
         """How many units of ``change`` the tree has, and of how many: those that it covers."""
         names = {path: self._place(change, path, tree) for path in change.after}
         places = {path: name for path, name in names.items() if name is not None}
@@ -131,11 +131,11 @@ class Lander:
 
     def _ask(
         self, units: Sequence[Unit], places: Mapping[str, str], tree: str
-    ) -> list[tuple[Unit, Question, Merged]]:
+    ) -> list[tuple[Unit, MergeQuestion, Merged]]:
         """What each unit by itself gives on ``tree``."""
         tree_of = self._objects.tree_of
         questions = [
-            Question(
+            MergeQuestion(
                 tree_of(_renamed(unit.before, places)),
                 tree_of(self._objects.files(tree, [places[path] for path in unit.paths])),
                 tree_of(_renamed(unit.after, places)),
@@ -151,38 +151,38 @@ class Lander:
                 found += _marked(path, self._objects.content(merged.tree, path) or b"")
         return tuple(found)
 
-    def _place(self, change: Change, path: str, tree: str) -> str | None:
+    def _place(self, change: UpstreamChange, path: str, tree: str) -> str | None:
         """Where ``path`` belongs in ``tree``; None where the target cannot tell."""
         if self._objects.file(tree, path) is not None:
             return path
-        hop = self._hop(change)
-        if not hop.covers(path):
+        span = self._span(change)
+        if not span.covers(path):
             return None
         back = self._between.name_back(path, change.commit)
         if back is not None and self._objects.file(tree, back) is not None:
             return back
         is_old = self._objects.file(change.base, path) is not None
         if is_old and self._between.is_new(path, change.commit) is None:
-            placement = hop.place(path)
+            placement = span.place(path)
             if placement.where is Whereabouts.MOVED and placement.new is not None:
                 return placement.new
-        target = hop.renames.added(path)
+        target = span.renames.added(path)
         if not isinstance(target, str):
             return path
         wanted = not is_old or self._objects.file(tree, target) is not None
         return target if wanted else path
 
-    def _hop(self, change: Change) -> Hop:
+    def _span(self, change: UpstreamChange) -> UpstreamRange:
         """The way backwards, from the change's own base to the target."""
-        if change.parent not in self._hops:
+        if change.parent not in self._spans:
             store = self._project.store
             tree, date = store.describe(change.parent)
             origin = Base(change.parent[:12], change.parent, tree, date)
             project = self._project
-            self._hops[change.parent] = Hop(
+            self._spans[change.parent] = UpstreamRange(
                 store, project.lock, project.settings, origin, self._target, project.cache
             )
-        return self._hops[change.parent]
+        return self._spans[change.parent]
 
 
 _ALL_STAGES = 3

@@ -9,8 +9,8 @@ from enum import Enum
 
 from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_names import Names
-from patchq.engine.backport.prerequisites import LIMIT, Found, Outcome, Search
-from patchq.engine.backport.upstream_change import Change, Changes
+from patchq.engine.backport.prerequisites import LIMIT, Found, PrerequisiteSearch, SearchOutcome
+from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.series.naming import patch_name
 from patchq.engine.series.restack import Restacker, changes, settles
 from patchq.engine.series.stack import below
@@ -27,13 +27,13 @@ from patchq.model.series import Guard, Series, SeriesEntry
 from patchq.model.workspace import SeriesDirectory
 
 KIND = "backport"
-_GOOD = (Outcome.APPLIES, Outcome.FOUND)
+_GOOD = (SearchOutcome.APPLIES, SearchOutcome.FOUND)
 _OWN_FIELDS = ("origin", "x-upstream-pr", "x-kind", "last-update")
 _TITLE = 60
 _MOST_NAMED = 8
 
 
-class Company(Enum):
+class PrerequisiteMode(Enum):
     """How prerequisites come along."""
 
     NONE = "none"
@@ -42,13 +42,13 @@ class Company(Enum):
 
 
 @dataclass(frozen=True)
-class Terms:
+class BackportTerms:
     """What holds for all changes of one backport; ``today`` (ISO 8601) is when it is made."""
 
     today: str
     guards: tuple[Guard, ...] = ()
     name: str | None = None
-    company: Company = Company.NONE
+    company: PrerequisiteMode = PrerequisiteMode.NONE
     limit: int = LIMIT
 
 
@@ -68,7 +68,11 @@ class Backporter:
     """
 
     def __init__(
-        self, project: Project, directory: SeriesDirectory, changes: Changes, terms: Terms
+        self,
+        project: Project,
+        directory: SeriesDirectory,
+        changes: ChangeReader,
+        terms: BackportTerms,
     ):
         self._project = project
         self._base = project.lock.base(directory.tag)
@@ -79,13 +83,13 @@ class Backporter:
         self._restacker = Restacker(project.store, self._base, guards)
         self._stack = self._restacker.stack
         self._mailer = Mailer(project.store.git, project.store.objects)
-        self._search = Search(project, self._base, changes, Names(project.store))
+        self._search = PrerequisiteSearch(project, self._base, changes, Names(project.store))
         self._terms = terms
         self._series = directory.series
         self._patches = dict(directory.patches)
         self._new: list[str] = []
 
-    def bring(self, change: Change, source: str | None = None) -> Brought:
+    def bring(self, change: UpstreamChange, source: str | None = None) -> Brought:
         """Put ``change`` on top of the series, with what it needs where the terms say so.
 
         ``source`` says where a patch that is no upstream commit comes from. Raises
@@ -99,10 +103,10 @@ class Backporter:
         self._refuse_known(change)
         tree = self._tree(self._below())
         found = self._search.find(change, tree, self._terms.limit)
-        if found.outcome is Outcome.EMPTY:
+        if found.outcome is SearchOutcome.EMPTY:
             raise self._already_there(change)
         if found.outcome not in _GOOD or (
-            found.prerequisites and self._terms.company is Company.NONE
+            found.prerequisites and self._terms.company is PrerequisiteMode.NONE
         ):
             return Brought(found)
         written = self._write_all(found, tree, source)
@@ -117,7 +121,7 @@ class Backporter:
         changes(self._directory, new).stage(transaction, self._directory)
 
     def _write_all(self, found: Found, tree: str, source: str | None) -> tuple[Patch, ...]:
-        if self._terms.company is Company.SQUASHED:
+        if self._terms.company is PrerequisiteMode.SQUASHED:
             return (self._write(self._own_name(found.change), found.landings, tree, source, ()),)
         written: list[Patch] = []
         for landing in found.landings:
@@ -168,7 +172,7 @@ class Backporter:
         paths = set(before)
         return [name for name in self._new if paths & set(self._patches[name].paths)]
 
-    def _own_name(self, change: Change) -> str:
+    def _own_name(self, change: UpstreamChange) -> str:
         """The name asked for; of several changes, the first has it."""
         name = patch_name(self._terms.name) if self._terms.name is not None else None
         if name is None or name in self._new:
@@ -182,7 +186,7 @@ class Backporter:
             )
         return name
 
-    def _proposed_name(self, change: Change) -> str:
+    def _proposed_name(self, change: UpstreamChange) -> str:
         title = _slug(change.subject, change.pull_requests) or change.title.lstrip("#")
         number = f"-pr{change.pull_requests[0]}" if change.pull_requests else ""
         name = patch_name(f"{title}{number}")
@@ -199,7 +203,7 @@ class Backporter:
     def _tree(self, entries: Sequence[SeriesEntry]) -> str:
         return self._restacker.tree(entries, self._patches)
 
-    def _refuse_known(self, change: Change) -> None:
+    def _refuse_known(self, change: UpstreamChange) -> None:
         """Raise where the base or a patch that it would stand on says that it is there."""
         if (
             change.commit is not None
@@ -233,12 +237,12 @@ class Backporter:
                 return base.name
         return self._base.name
 
-    def _already_there(self, change: Change) -> InputError:
+    def _already_there(self, change: UpstreamChange) -> InputError:
         """Where the content of a change is that comes out empty."""
         entries = self._below()
         for number in range(len(entries) + 1):
             tree = self._tree(entries[:number])
-            if self._search.find(change, tree, 0).outcome is Outcome.EMPTY:
+            if self._search.find(change, tree, 0).outcome is SearchOutcome.EMPTY:
                 break
         if number:
             return self._in_series(change, entries[number - 1].name)
@@ -248,7 +252,7 @@ class Backporter:
             hint="There is nothing to backport.",
         )
 
-    def _cherry_pick(self, change: Change) -> str:
+    def _cherry_pick(self, change: UpstreamChange) -> str:
         """The commit of the base's own branch that names the same pull request, in words."""
         if self._base.archive is not None or not change.pull_requests:
             return ""
@@ -259,7 +263,7 @@ class Backporter:
                 return f": {commit.oid[:12]} ({commit.subject})"
         return ""
 
-    def _in_series(self, change: Change, name: str) -> InputError:
+    def _in_series(self, change: UpstreamChange, name: str) -> InputError:
         where = self._series.where
         line = self._series.entry(name).line
         return InputError(
@@ -312,7 +316,7 @@ def _message(
     return "\n\n".join((subject, *parts, "\n".join(fields))) + "\n"
 
 
-def _origin(change: Change, source: str | None) -> str:
+def _origin(change: UpstreamChange, source: str | None) -> str:
     if change.commit is None:
         return f"other, {source or change.title} (cut from {change.parent})"
     return f"backport, commit:{change.commit}"

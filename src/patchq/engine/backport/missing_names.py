@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_commits import has_word
-from patchq.engine.backport.upstream_change import Change
+from patchq.engine.backport.upstream_change import UpstreamChange
 from patchq.engine.languages.python_names import Callee, Module, read_module, read_uses
 from patchq.git.search import known_words, lines_with_words
 from patchq.git.store import Store
@@ -72,7 +72,9 @@ class Names:
         self._objects = store.objects
         self._asked: dict[tuple[str, tuple[str, ...]], dict[str, bool]] = {}
 
-    def missing(self, change: Change, landing: Landing, target: str) -> tuple[MissingName, ...]:
+    def missing(
+        self, change: UpstreamChange, landing: Landing, target: str
+    ) -> tuple[MissingName, ...]:
         """What ``change`` misses where it landed, on a tree made from the tree ``target``."""
         found: dict[str, MissingName] = {}
         loose: dict[tuple[str, ...], dict[str, tuple[str, int]]] = {}
@@ -244,7 +246,7 @@ class Names:
 
     def _nowhere(
         self,
-        change: Change,
+        change: UpstreamChange,
         landing: Landing,
         target: str,
         language: tuple[str, ...],

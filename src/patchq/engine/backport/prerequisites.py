@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.backport.apply_change import Collision, Landed, Lander, Landing
+from patchq.engine.backport.apply_change import Landed, Lander, Landing, UnmergedUnit
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import MissingName, Names
-from patchq.engine.backport.upstream_change import Change, Changes
+from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.workspace.project import Project
 from patchq.model.lock import Base
 
@@ -23,7 +23,7 @@ _ROOM = 2
 """How many times the limit the set may have before what it can do without is taken out."""
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """How a search ended."""
 
     APPLIES = "applies"  # by itself
@@ -33,7 +33,7 @@ class Outcome(Enum):
     BY_HAND = "by-hand"  # no commit can help
 
 
-_BAD = (Outcome.TOO_MANY, Outcome.BY_HAND)
+_BAD = (SearchOutcome.TOO_MANY, SearchOutcome.BY_HAND)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Reason:
 class Prerequisite:
     """An upstream commit that comes along, and why."""
 
-    change: Change
+    change: UpstreamChange
     reasons: tuple[Reason, ...]
 
     def needed_for(self) -> tuple[str, ...]:
@@ -65,11 +65,11 @@ class Found:
     For ``TOO_MANY``, ``prerequisites`` are those known so far.
     """
 
-    outcome: Outcome
-    change: Change
+    outcome: SearchOutcome
+    change: UpstreamChange
     prerequisites: tuple[Prerequisite, ...]
     landings: tuple[Landing, ...]
-    collisions: tuple[Collision, ...]
+    collisions: tuple[UnmergedUnit, ...]
     missing: tuple[MissingName, ...]
 
 
@@ -78,26 +78,26 @@ class _Attempt:
     """Some commits and the change, put on one after another, as far as it went."""
 
     landings: tuple[Landing, ...]
-    stuck: Change | None = None
-    collisions: tuple[Collision, ...] = ()
+    stuck: UpstreamChange | None = None
+    collisions: tuple[UnmergedUnit, ...] = ()
     missing: tuple[tuple[MissingName, str], ...] = ()
 
 
-class Search:
+class PrerequisiteSearch:
     """Searches for one change at a time on trees made from one base of the lock."""
 
-    def __init__(self, project: Project, target: Base, changes: Changes, names: Names):
+    def __init__(self, project: Project, target: Base, changes: ChangeReader, names: Names):
         self._project = project
         self._target = target
         self._changes = changes
         self._names = names
 
-    def find(self, change: Change, tree: str, limit: int = LIMIT) -> Found:
+    def find(self, change: UpstreamChange, tree: str, limit: int = LIMIT) -> Found:
         """What ``change`` needs on ``tree``, at most ``limit`` commits."""
         run = _Run(self._project, self._target, self._changes, self._names, change, tree)
         return run.find(limit)
 
-    def needs(self, change: Change, tree: str, commits: Iterable[str]) -> bool:
+    def needs(self, change: UpstreamChange, tree: str, commits: Iterable[str]) -> bool:
         """Whether ``change`` applies and resolves on ``tree`` with just these commits first."""
         run = _Run(self._project, self._target, self._changes, self._names, change, tree)
         return run.holds(tuple(commits))
@@ -110,9 +110,9 @@ class _Run:
         self,
         project: Project,
         target: Base,
-        changes: Changes,
+        changes: ChangeReader,
         names: Names,
-        change: Change,
+        change: UpstreamChange,
         tree: str,
     ):
         connected = None if target.archive is not None else target.commit
@@ -131,7 +131,7 @@ class _Run:
         alone = self._attempt(())
         if alone.stuck is None:
             state = alone.landings[-1].state
-            outcome = Outcome.EMPTY if state is Landed.EMPTY else Outcome.APPLIES
+            outcome = SearchOutcome.EMPTY if state is Landed.EMPTY else SearchOutcome.APPLIES
             return self._found(outcome, alone, alone, {})
         reasons: dict[str, list[Reason]] = {}
         attempt = alone
@@ -142,15 +142,15 @@ class _Run:
                 if oid not in reasons and oid not in self._idle and oid != self._change.commit
             ]
             if not causes:
-                return self._found(Outcome.BY_HAND, alone, attempt, reasons)
+                return self._found(SearchOutcome.BY_HAND, alone, attempt, reasons)
             for oid, reason in causes:
                 reasons.setdefault(oid, []).append(reason)
             if len(reasons) > _ROOM * limit:
-                return self._found(Outcome.TOO_MANY, alone, attempt, reasons)
+                return self._found(SearchOutcome.TOO_MANY, alone, attempt, reasons)
             attempt = self._attempt(tuple(reasons))
         chosen, attempt = self._fewest(tuple(o for o in reasons if o not in self._idle), attempt)
         kept = {oid: reasons[oid] for oid in chosen}
-        outcome = Outcome.FOUND if len(kept) <= limit else Outcome.TOO_MANY
+        outcome = SearchOutcome.FOUND if len(kept) <= limit else SearchOutcome.TOO_MANY
         return self._found(outcome, alone, attempt, kept)
 
     def holds(self, commits: Sequence[str]) -> bool:
@@ -169,7 +169,7 @@ class _Run:
 
     def _found(
         self,
-        outcome: Outcome,
+        outcome: SearchOutcome,
         alone: _Attempt,
         attempt: _Attempt,
         reasons: Mapping[str, Sequence[Reason]],
@@ -217,7 +217,7 @@ class _Run:
                 return _Attempt(tuple(landings), landing.change, missing=missing)
         return _Attempt(tuple(landings))
 
-    def _land(self, change: Change, tree: str) -> Landing:
+    def _land(self, change: UpstreamChange, tree: str) -> Landing:
         key = (change.commit, tree)
         if key not in self._landed:
             self._landed[key] = self._lander.land(change, tree)
@@ -260,7 +260,9 @@ class _Run:
         for name, oid in attempt.missing:
             yield oid, Reason(change.title, f"brings {name.name} ({name.homes[0]})")
 
-    def _collision_causes(self, change: Change, collision: Collision) -> Iterator[tuple[str, str]]:
+    def _collision_causes(
+        self, change: UpstreamChange, collision: UnmergedUnit
+    ) -> Iterator[tuple[str, str]]:
         region = collision.region
         if region is not None:
             hunk = f"hunk {collision.unit.hunks[0]} of {region.path}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchq.engine.backport.upstream_change import Change, Changes
+from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream import is_url, local_path
 from patchq.errors import InputError, PatchqError, UpstreamError
@@ -30,14 +30,16 @@ _ID = re.compile(r"[0-9a-f]{7,40}")
 class Located:
     """The changes that one request stands for, in order, and what is to be said of them."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[UpstreamChange, ...]
     notices: tuple[str, ...] = ()
 
 
 class Sources:
     """Finds changes; ``main`` is the tip of upstream's main branch, where one is known."""
 
-    def __init__(self, project: Project, changes: Changes, main: str | None, *, terminal: bool):
+    def __init__(
+        self, project: Project, changes: ChangeReader, main: str | None, *, terminal: bool
+    ):
         self._project = project
         self._store = project.store
         self._changes = changes
@@ -104,7 +106,7 @@ class Sources:
             raise _not_found(number, self._main, notices, error) from error
 
     def _undone(
-        self, change: Change, commit: CommitInfo, mentions: Sequence[CommitInfo]
+        self, change: UpstreamChange, commit: CommitInfo, mentions: Sequence[CommitInfo]
     ) -> CommitInfo | None:
         """The later commit that took the change out again, going by its content."""
         later = mentions[: mentions.index(commit)]
@@ -122,7 +124,7 @@ class Sources:
                 return other
         return None
 
-    def _head(self, number: int) -> Change:
+    def _head(self, number: int) -> UpstreamChange:
         """The head of a pull request, in the repository that the lock names and nowhere else."""
         oid = self._fetched(number)
         base = self._history.merge_base(self._main, oid) if self._main else None

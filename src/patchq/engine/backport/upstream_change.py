@@ -22,7 +22,7 @@ from patchq.model.settings import Settings
 
 
 @dataclass(frozen=True)
-class Change:
+class UpstreamChange:
     """A change of the tree of ``parent``; ``before`` and ``after`` are all that it touches.
 
     ``commit`` is the upstream commit it is (None for a patch from a file), ``source`` the whole
@@ -61,7 +61,7 @@ class Change:
         return sum(len(h.added) for h in hunks), sum(len(h.removed) for h in hunks)
 
 
-class Changes:
+class ChangeReader:
     """Reads changes from the store, less what ``exclude`` (patterns of gitignore(5)) matches."""
 
     def __init__(self, store: Store, settings: Settings, exclude: Sequence[str] = ()):
@@ -70,9 +70,9 @@ class Changes:
         self._mailer = Mailer(store.git, store.objects)
         self._settings = settings
         self._exclude = Coverage(excludes=tuple(exclude))
-        self._known: dict[str, Change] = {}
+        self._known: dict[str, UpstreamChange] = {}
 
-    def commit(self, oid: str) -> Change:
+    def commit(self, oid: str) -> UpstreamChange:
         """What a commit did to its first parent."""
         if oid not in self._known:
             details = self._history.details(oid)
@@ -80,7 +80,9 @@ class Changes:
             self._known[oid] = self._between(details, parents[0] if parents else None)
         return self._known[oid]
 
-    def squashed(self, parent: str, oid: str, title: str, numbers: tuple[int, ...]) -> Change:
+    def squashed(
+        self, parent: str, oid: str, title: str, numbers: tuple[int, ...]
+    ) -> UpstreamChange:
         """All that lies between two commits as one change, in the words of the first of them."""
         first = self._history.between(parent, oid)[:1] or (oid,)
         details = self._history.details(first[0])
@@ -94,7 +96,7 @@ class Changes:
         parent: str | None,
         title: str | None = None,
         numbers: tuple[int, ...] | None = None,
-    ) -> Change:
+    ) -> UpstreamChange:
         info = details.info
         base = self._tree(parent) if parent else self._objects.tree_of({})
         if numbers is None:
@@ -102,7 +104,7 @@ class Changes:
         paths = self._history.changed(base, info.tree)
         kept = [path for path in paths if self._exclude.covers_path(path)]
         before, after = self._objects.files(base, kept), self._objects.files(info.tree, kept)
-        return Change(
+        return UpstreamChange(
             title=title or (f"#{numbers[0]}" if numbers else info.oid[:12]),
             subject=details.message.partition("\n")[0],
             message=details.message,
@@ -126,12 +128,12 @@ class Changes:
         applied: Applied,
         words: Wording,
         numbers: tuple[int, ...],
-    ) -> Change:
+    ) -> UpstreamChange:
         """A patch that strictly applies to the tree of ``parent``, as ``applied`` says."""
         kept = [path for path in applied.paths if self._exclude.covers_path(path)]
         before = {path: applied.before[path] for path in kept}
         after: dict[str, Entry | None] = {path: applied.after[path] for path in kept}
-        return Change(
+        return UpstreamChange(
             title=patch.name,
             subject=words.message.partition("\n")[0],
             message=words.message,

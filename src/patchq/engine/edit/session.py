@@ -31,7 +31,7 @@ from patchq.git.history import History
 from patchq.git.identity import user_identity
 from patchq.git.objects import Entries, Objects
 from patchq.git.store import Store
-from patchq.git.worktree import Layout, Worktree
+from patchq.git.worktree import Worktree, WorktreeLayout
 from patchq.model.patch import Patch
 from patchq.model.series import SeriesEntry
 from patchq.model.workspace import SeriesDirectory, Workspace
@@ -66,7 +66,7 @@ class What(Enum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RefreshedPatch:
     """What became of one patch; ``old`` is its earlier name, where that was another."""
 
     name: str
@@ -80,7 +80,7 @@ class Refreshed:
 
     edit: Edit
     edited: Edited
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RefreshedPatch, ...]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def begin(
     top = commits[upto] if upto else parent
     if new is not None and new.name in directory.series.names:
         raise InputError(f"{new.name} is in the series already", where=directory.series.where)
-    layout = Layout(parent, base.commit, tree, None, {})
+    layout = WorktreeLayout(parent, base.commit, tree, None, {})
     worktree = worktree_of(workspace, store)
     worktree.lay_out(layout)
     messages = [store.objects.read(commit) for commit in commits.values()]
@@ -353,7 +353,7 @@ def _empty_commit(store: Store, parent: str, words: Wording, name: str) -> str:
     """A commit on ``parent`` that changes nothing yet, kept in the store."""
     tree = _read_commit(store.objects, parent).tree
     raw = store.objects.read(_write_commit(store.objects, tree, parent, words, name))
-    kept = store.keeper.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
+    kept = store.persistent.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
     return kept.stdout.decode().strip()
 
 
@@ -403,7 +403,7 @@ class _Refresh:
             new = replace(new, retired=dropped(self._old, gone, reason))
         outcomes = [
             *self._outcomes(named, new),
-            *(Outcome(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
+            *(RefreshedPatch(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
         ]
         return Refreshed(self._edit, Edited(self._old, new), tuple(outcomes))
 
@@ -624,7 +624,7 @@ class _Refresh:
 
     # -- what was done ---------------------------------------------------------------------------
 
-    def _outcomes(self, named: Sequence[_Named], new: SeriesDirectory) -> Iterator[Outcome]:
+    def _outcomes(self, named: Sequence[_Named], new: SeriesDirectory) -> Iterator[RefreshedPatch]:
         items = {item.name: item for item in named}
         stayed = _unmoved(self._old.series.names, new.series.names)
         for name in new.series.names:
@@ -632,7 +632,7 @@ class _Refresh:
             what: list[What] = []
             source = item.source if item else name
             if item and (source is None or (name != source and source in new.series.names)):
-                yield Outcome(name, (What.NEW,), source)
+                yield RefreshedPatch(name, (What.NEW,), source)
                 continue
             assert source is not None
             if source != name:
@@ -646,7 +646,7 @@ class _Refresh:
             rewritten = new.patches[name].raw != self._old.patches[source].raw
             if rewritten and not {What.CHANGED, What.REWORDED} & set(what):
                 what.append(What.REAPPLIED)
-            yield Outcome(
+            yield RefreshedPatch(
                 name, tuple(what) or (What.UNCHANGED,), source if source != name else None
             )
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from patchq import __version__
 from patchq.engine.export.contents import leads_outside, set_hashes, survey
-from patchq.engine.export.formats import PACKED_ENDINGS, Form, Placed, make
+from patchq.engine.export.formats import PACKED_ENDINGS, ExportFormat, Placed, make
 from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.series.variants import turn_on
 from patchq.engine.verify import pins
@@ -37,8 +37,8 @@ from patchq.git.tarball import Differing, Snapshot, add_to_tar, differing, write
 from patchq.model.building import fill
 from patchq.model.lock import Base, Lock
 from patchq.model.prediction import predict, prediction_facts
-from patchq.model.recipe import Choice
-from patchq.model.retired import Standing
+from patchq.model.recipe import Chosen
+from patchq.model.retired import RecordState
 from patchq.model.verification import Remark
 
 MANIFEST = "patchq-manifest.json"
@@ -56,7 +56,7 @@ class Exported:
     """
 
     series: str
-    form: Form
+    form: ExportFormat
     target: Path
     guards: tuple[str, ...]
     patches: tuple[str, ...]
@@ -81,7 +81,7 @@ class Prepared:
 
     project: Project
     subject: Subject
-    choice: Choice
+    choice: Chosen
     subdir: str | None = None
 
     @property
@@ -150,7 +150,7 @@ def prepare_export(
 
 
 def export_series(
-    prepared: Prepared, form: Form, target: Path, beside: Mapping[str, bytes] | None = None
+    prepared: Prepared, form: ExportFormat, target: Path, beside: Mapping[str, bytes] | None = None
 ) -> Exported:
     """Write the tree to ``target``, and the files ``beside`` (by ending) next to it.
 
@@ -160,7 +160,7 @@ def export_series(
     target = target.resolve()
     project, base, subject = prepared.project, prepared.base, prepared.subject
     beside = beside or {}
-    if prepared.subdir is not None and form in (Form.QUILT, Form.GIT):
+    if prepared.subdir is not None and form in (ExportFormat.QUILT, ExportFormat.GIT):
         raise InputError(f"--format {form.value} is of a whole tree", hint="Leave --subdir out.")
     _refuse_taken(target, form, beside)
     store = project.store
@@ -171,7 +171,7 @@ def export_series(
         manifest = render_manifest(prepared, differing(store, tar, snapshot))
         add_to_tar(tar, snapshot, {**_additions(prepared), MANIFEST: manifest})
         made = make(form, Placed(store, base, subject.steps), snapshot, tar, aside)
-        if form in (Form.QUILT, Form.GIT):
+        if form in (ExportFormat.QUILT, ExportFormat.GIT):
             (made / MANIFEST).write_bytes(manifest)
         exported = Exported(
             series=base.name,
@@ -351,7 +351,7 @@ def _json(document: Mapping[str, Any]) -> bytes:
 
 def _refuse_held(selection: Selection) -> None:
     held = [
-        record.name for record in selection.directory.retired if record.standing is Standing.HELD
+        record.name for record in selection.directory.retired if record.standing is RecordState.HELD
     ]
     if held:
         raise FindingsError(
@@ -374,11 +374,11 @@ def _companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
     return {ending: target.with_name(f"{target.name}.{ending}") for ending in endings}
 
 
-def _endings(form: Form, beside: Iterable[str]) -> tuple[str, ...]:
+def _endings(form: ExportFormat, beside: Iterable[str]) -> tuple[str, ...]:
     return (*(("sha256",) if form.is_packed else ()), "export.json", *beside)
 
 
-def _refuse_taken(target: Path, form: Form, beside: Iterable[str]) -> None:
+def _refuse_taken(target: Path, form: ExportFormat, beside: Iterable[str]) -> None:
     """What an export that is gone has left beside ``target`` is not in the way."""
     if not form.is_packed and target.is_dir():
         taken = [target] if any(target.iterdir()) else []

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from patchq.archives.compression import compress
 from patchq.engine.series.message import wording
-from patchq.engine.verify.subject import Step
+from patchq.engine.verify.subject import PatchStep
 from patchq.errors import InputError, Where
-from patchq.git.branch import Change, commit_changes, write_repository
+from patchq.git.branch import CommitToMake, commit_changes, write_repository
 from patchq.git.mail import Mailer
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
@@ -22,7 +22,7 @@ from patchq.model.patch import Patch
 PATCHES = "patches"
 
 
-class Form(Enum):
+class ExportFormat(Enum):
     """What an export is written as."""
 
     DIRECTORY = "dir"
@@ -33,7 +33,7 @@ class Form(Enum):
     GIT = "git"
 
     @classmethod
-    def of(cls, target: Path | None) -> Form:
+    def of(cls, target: Path | None) -> ExportFormat:
         """What the name of ``target`` asks for by its ending: a tarball, else a directory.
 
         Raises :class:`InputError` for the ending of an archive that is none of these forms.
@@ -61,17 +61,17 @@ class Form(Enum):
     @property
     def ending(self) -> str:
         """What a name of this form ends in."""
-        return f".{self.value}" if self.is_packed or self is Form.GIT else ""
+        return f".{self.value}" if self.is_packed or self is ExportFormat.GIT else ""
 
 
-_ELSE = Form.DIRECTORY
+_ELSE = ExportFormat.DIRECTORY
 _ENDINGS = {
-    ".tar.gz": Form.TAR_GZ,
-    ".tgz": Form.TAR_GZ,
-    ".tar.xz": Form.TAR_XZ,
-    ".txz": Form.TAR_XZ,
-    ".tar.zst": Form.TAR_ZST,
-    ".tzst": Form.TAR_ZST,
+    ".tar.gz": ExportFormat.TAR_GZ,
+    ".tgz": ExportFormat.TAR_GZ,
+    ".tar.xz": ExportFormat.TAR_XZ,
+    ".txz": ExportFormat.TAR_XZ,
+    ".tar.zst": ExportFormat.TAR_ZST,
+    ".tzst": ExportFormat.TAR_ZST,
 }
 PACKED_ENDINGS = tuple(_ENDINGS)
 _OTHER_ARCHIVES = (
@@ -94,10 +94,10 @@ class Placed:
 
     store: Store
     base: Base
-    steps: tuple[Step, ...]
+    steps: tuple[PatchStep, ...]
 
 
-def make(form: Form, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path) -> Path:
+def make(form: ExportFormat, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path) -> Path:
     """The export in ``form``, made in the directory ``aside``; ``tar`` is the tar of its tree.
 
     Raises :class:`InputError` where the series cannot be had in that form.
@@ -106,11 +106,11 @@ def make(form: Form, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path)
         to = aside / "packed"
         compress(tar, to, form.compression)
         return to
-    if form is Form.GIT:
+    if form is ExportFormat.GIT:
         to = aside / "git"
         _repository(placed, to)
         return to
-    if form is Form.QUILT:
+    if form is ExportFormat.QUILT:
         return _quilt(placed, snapshot, aside)
     return _unpacked(tar, snapshot, aside / "tree")
 
@@ -127,7 +127,7 @@ def _repository(placed: Placed, to: Path) -> None:
     changes = []
     for step in placed.steps:
         words = wording(step.patch, **fallback)
-        changes.append(Change(step.tree, words.message, words.author, words.date))
+        changes.append(CommitToMake(step.tree, words.message, words.author, words.date))
     tip = commit_changes(store, base.commit, changes)
     to.mkdir()
     write_repository(store, base.commit, tip, f"patchq/{base.name}", base.name, to)
@@ -172,7 +172,7 @@ def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
     return root
 
 
-def _for_gnu_patch(store: Store, step: Step) -> tuple[bytes, int]:
+def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
     """The patch as GNU patch can take it, and its ``-p``."""
     patch = step.patch
     if any(change.binary for change in patch.files):

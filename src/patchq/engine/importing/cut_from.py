@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from patchq.engine.backport.upstream_change import Change, Changes
+from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.importing.importing import Given, read_given
 from patchq.engine.series.hunks import locate
 from patchq.engine.series.message import Wording, wording
@@ -68,11 +68,11 @@ class CutFrom:
 class Foreign:
     """A patch as a change of what it was cut from."""
 
-    change: Change
+    change: UpstreamChange
     cut_from: CutFrom
 
 
-class Origins:
+class OriginFinder:
     """Finds origins among the bases of the lock and the commits of ``main``, if that is known."""
 
     def __init__(self, project: Project, main: str | None):
@@ -92,7 +92,7 @@ class Origins:
         hunks = sum(len(change.hunks) for change in patch.files if change.old is not None)
         return self._best(patch, tag, self._line_score(patch), hunks, Proof.LINES)
 
-    def read(self, file: str, raw: bytes, tag: str, changes: Changes) -> tuple[Foreign, ...]:
+    def read(self, file: str, raw: bytes, tag: str, changes: ChangeReader) -> tuple[Foreign, ...]:
         """The patches in a file, each as a change of what it was cut from.
 
         Raises :class:`InputError` where one is malformed, or where nothing is known that it
@@ -101,7 +101,7 @@ class Origins:
         given, _ = read_given(file, raw)
         return tuple(self._read(one, tag, changes) for one in given)
 
-    def _read(self, given: Given, tag: str, changes: Changes) -> Foreign:
+    def _read(self, given: Given, tag: str, changes: ChangeReader) -> Foreign:
         mended, _ = repair(given.raw)
         where = Where(given.place)
         for strip in (1, 0):
@@ -123,7 +123,9 @@ class Origins:
             "another that is not upstream needs that one first.",
         )
 
-    def bring(self, patch: Patch, tag: str, changes: Changes, words: Wording) -> Foreign | None:
+    def bring(
+        self, patch: Patch, tag: str, changes: ChangeReader, words: Wording
+    ) -> Foreign | None:
         """``patch`` as a change of what it was cut from; None where it does not apply there."""
         cut_from = self.find(patch, tag)
         if cut_from is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from patchq.engine.backport.missing_names import Names
-from patchq.engine.backport.prerequisites import Found, Outcome, Search
-from patchq.engine.backport.upstream_change import Changes
-from patchq.engine.importing.cut_from import Origins
+from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
+from patchq.engine.backport.upstream_change import ChangeReader
+from patchq.engine.importing.cut_from import OriginFinder
 from patchq.engine.importing.fit import BroughtOver
 from patchq.engine.series.message import wording
 from patchq.engine.workspace.project import Project
@@ -21,10 +21,10 @@ class Foreigners:
 
     def __init__(self, project: Project, tag: str, main: str | None):
         self._tag = tag
-        self._changes = Changes(project.store, project.settings)
-        self._origins = Origins(project, main)
+        self._changes = ChangeReader(project.store, project.settings)
+        self._origins = OriginFinder(project, main)
         base = project.lock.base(tag)
-        self._search = Search(project, base, self._changes, Names(project.store))
+        self._search = PrerequisiteSearch(project, base, self._changes, Names(project.store))
 
     def bring_over(self, patch: Patch, tree: str) -> BroughtOver | None:
         """``patch`` on ``tree`` by a three-way merge; see :data:`BringOver`.
@@ -37,7 +37,7 @@ class Foreigners:
             return None
         found = self._search.find(foreign.change, tree)
         remarks = (str(foreign.cut_from), *_needs(found))
-        if found.outcome is Outcome.APPLIES:
+        if found.outcome is SearchOutcome.APPLIES:
             (landing,) = found.landings
             return BroughtOver(Applied(landing.tree, landing.before, landing.after), remarks)
         return BroughtOver(None, remarks)
@@ -45,7 +45,7 @@ class Foreigners:
 
 def _needs(found: Found) -> Iterator[str]:
     """What the change leans on, in words: the places first, then the commits."""
-    if found.outcome is Outcome.EMPTY:
+    if found.outcome is SearchOutcome.EMPTY:
         yield "all of it is there already"
     hunks: dict[str, list[int]] = {}
     for collision in found.collisions:

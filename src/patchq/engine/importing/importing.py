@@ -76,7 +76,7 @@ class Given:
     decoded: bool = False
 
 
-class Form(Enum):
+class ImportForm(Enum):
     """How a patch came in, and so what its file holds."""
 
     VERBATIM = "verbatim"
@@ -91,13 +91,13 @@ class Imported:
     patch: Patch
     source: str
     strip: int
-    form: Form
+    form: ImportForm
     end: str | None
     notices: tuple[Notice, ...]
 
 
 @dataclass(frozen=True)
-class Terms:
+class ImportTerms:
     """What holds for all patches of one import.
 
     ``together`` are guards that the patches must apply with as well; ``author`` and ``date``
@@ -160,7 +160,7 @@ class Importer:
         base: Base,
         directory: SeriesDirectory,
         default_guards: frozenset[str],
-        terms: Terms,
+        terms: ImportTerms,
         bring_over: BringOver = lambda _patch, _tree: None,
     ):
         self._objects = store.objects
@@ -197,7 +197,11 @@ class Importer:
             patch=fit.reading if verbatim else self._mail(tree, fit, date, written_end),
             source=given.place,
             strip=fit.reading.strip,
-            form=Form.VERBATIM if verbatim else Form.MERGED if fit.merged else Form.REWRITTEN,
+            form=ImportForm.VERBATIM
+            if verbatim
+            else ImportForm.MERGED
+            if fit.merged
+            else ImportForm.REWRITTEN,
             end=end,
             notices=tuple(
                 Notice(where, text)

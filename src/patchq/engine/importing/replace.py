@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from patchq.engine.importing.fit import BringOver, Fit, Fitter, NoFitError
-from patchq.engine.importing.importing import Given, Notice, Terms, is_git_mail, read_given
+from patchq.engine.importing.importing import Given, ImportTerms, Notice, is_git_mail, read_given
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import add_field, remove_field, with_message
 from patchq.engine.series.message import head_of, raw_date, wording
@@ -45,7 +45,7 @@ def replace_patches(
     tag: str,
     files: Mapping[str, bytes],
     name: str | None,
-    terms: Terms,
+    terms: ImportTerms,
     bring_over: BringOver,
 ) -> Edited:
     """The series on ``tag`` with the patches in ``files`` for those of the same names.
@@ -122,7 +122,7 @@ class _Replacing:
         directory: SeriesDirectory,
         given: Mapping[str, _Given],
         notices: Iterable[Notice],
-        terms: Terms,
+        terms: ImportTerms,
         bring_over: BringOver,
     ):
         base = project.lock.base(directory.tag)

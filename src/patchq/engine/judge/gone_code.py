@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from patchq.engine.languages.outline import Definition, outline
 from patchq.engine.series.hunks import Region, Unit, changed_region
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.git.search import count_lines
@@ -50,19 +50,21 @@ class GoneSymbol:
 
 
 def look_elsewhere(
-    hop: Hop, patch: Patch, units: Sequence[Unit], gone: Sequence[Region]
+    span: UpstreamRange, patch: Patch, units: Sequence[Unit], gone: Sequence[Region]
 ) -> Elsewhere:
     """Search the trees for the lines that ``units`` stand on; ``gone`` is what went with them."""
     lost = Counter(line.strip() for region in gone for line in region.inside)
-    return search_elsewhere(hop, _standing_on(patch, units), lost)
+    return search_elsewhere(span, _standing_on(patch, units), lost)
 
 
-def search_elsewhere(hop: Hop, candidates: Sequence[bytes], lost: Mapping[bytes, int]) -> Elsewhere:
+def search_elsewhere(
+    span: UpstreamRange, candidates: Sequence[bytes], lost: Mapping[bytes, int]
+) -> Elsewhere:
     """Which of ``candidates`` became more frequent than the old base had them but for ``lost``."""
-    after = count_lines(hop.store.git, hop.new.tree, candidates)
+    after = count_lines(span.store.git, span.new.tree, candidates)
     now = _by_line(after)
     # what stands nowhere any more needs no second search
-    before = count_lines(hop.store.git, hop.old.tree, [line for line in candidates if now[line]])
+    before = count_lines(span.store.git, span.old.tree, [line for line in candidates if now[line]])
     elsewhere = _by_line(before)
     elsewhere.subtract(lost)
     lines = [line for line in candidates if elsewhere[line] < COMMON]
@@ -75,9 +77,9 @@ def search_elsewhere(hop: Hop, candidates: Sequence[bytes], lost: Mapping[bytes,
     return Elsewhere(more, tuple(ranked), len(lines))
 
 
-def whole_file(hop: Hop, path: str) -> Region:
+def whole_file(span: UpstreamRange, path: str) -> Region:
     """All of a file of the old base."""
-    lines = tuple((hop.store.objects.content(hop.old.tree, path) or b"").splitlines())
+    lines = tuple((span.store.objects.content(span.old.tree, path) or b"").splitlines())
     return Region(path, lines, 0, len(lines))
 
 
@@ -107,11 +109,11 @@ def edits_imports(unit: Unit, objects: Objects) -> bool:
 
 
 def symbol_removal(
-    hop: Hop, symbol: GoneSymbol, commits: Iterable[CommitInfo]
+    span: UpstreamRange, symbol: GoneSymbol, commits: Iterable[CommitInfo]
 ) -> CommitInfo | None:
     """The last commit after which the file is there without the symbol, having had it before."""
-    objects = hop.store.objects
-    names = (symbol.path, hop.place(symbol.path).new or symbol.path)
+    objects = span.store.objects
+    names = (symbol.path, span.place(symbol.path).new or symbol.path)
     found = None
     had = True
     for commit in commits:

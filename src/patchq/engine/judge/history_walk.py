@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from patchq.engine.judge.surviving_lines import still_there
-from patchq.engine.judge.text_check import Glance, State
+from patchq.engine.judge.text_check import State, TextCheck
 from patchq.engine.series.hunks import Unit
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.merge import Merged, Question
+from patchq.git.merge import Merged, MergeQuestion
 from patchq.git.objects import Entries, Entry
 
 
 @dataclass(frozen=True)
-class Step:
+class CommitState:
     """A unit at one commit."""
 
     commit: CommitInfo
@@ -31,7 +31,7 @@ class Step:
     entries: Entries
 
 
-class Fate(Enum):
+class LandedState(Enum):
     """What became of a unit after the last commit on which it was empty."""
 
     NEVER = "never"  # there was no such commit
@@ -42,26 +42,26 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True)
-class Trail:
+class HunkHistory:
     """A unit from the old base to the new one: at each commit that touches it, and at the end."""
 
     unit: Unit
-    steps: tuple[Step, ...]
+    steps: tuple[CommitState, ...]
     end: State
     landed: CommitInfo | None = None
-    fate: Fate = Fate.NEVER
+    fate: LandedState = LandedState.NEVER
 
     @property
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
         if self.end is State.EMPTY:
-            return self.fate is not Fate.ELSEWHERE
-        return self.end is State.COLLIDES and self.fate is Fate.THERE
+            return self.fate is not LandedState.ELSEWHERE
+        return self.end is State.COLLIDES and self.fate is LandedState.THERE
 
     @property
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
-        return self.end is not State.EMPTY and self.fate is Fate.UNTRACED
+        return self.end is not State.EMPTY and self.fate is LandedState.UNTRACED
 
     @property
     def ended_by(self) -> CommitInfo | None:
@@ -74,13 +74,13 @@ class Trail:
         return found
 
 
-class Walker:
-    """Asks git about units along one hop."""
+class HistoryWalker:
+    """Asks git about units along one span."""
 
-    def __init__(self, hop: Hop):
-        self._hop = hop
-        self._objects = hop.store.objects
-        self._merger = hop.store.merger
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+        self._merger = span.store.merger
 
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
@@ -95,22 +95,24 @@ class Walker:
 
     def follow(
         self, units: Sequence[Unit], ends: Sequence[State], final: Mapping[str, Entry | None]
-    ) -> list[Trail]:
+    ) -> list[HunkHistory]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths."""
         trails = [
             self._trail(unit, steps, end)
             for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
         ]
-        open_ = [number for number, trail in enumerate(trails) if trail.fate is Fate.UNTRACED]
+        open_ = [
+            number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
+        ]
         fates = self._fates([trails[number] for number in open_], final)
         for number, fate in zip(open_, fates, strict=True):
             trails[number] = replace(trails[number], fate=fate)
         return trails
 
-    def _steps(self, units: Sequence[Unit]) -> list[tuple[Step, ...]]:
+    def _steps(self, units: Sequence[Unit]) -> list[tuple[CommitState, ...]]:
         paths = sorted({path for unit in units for path in unit.paths})
-        commits = self._hop.commits(paths)
-        names = _names(paths, self._hop, commits)
+        commits = self._span.commits(paths)
+        names = _names(paths, self._span, commits)
         asked: list[tuple[int, CommitInfo, Entries]] = []
         for commit in commits:
             touched = {name for touch in commit.touches for name in (touch.old, touch.new)}
@@ -120,14 +122,14 @@ class Walker:
         states = self._look(
             [units[number] for number, _, _ in asked], [entries for _, _, entries in asked]
         )
-        trails: list[list[Step]] = [[] for _ in units]
+        trails: list[list[CommitState]] = [[] for _ in units]
         for (number, commit, entries), state in zip(asked, states, strict=True):
-            trails[number].append(Step(commit, state, entries))
+            trails[number].append(CommitState(commit, state, entries))
         return self._confirmed(units, trails)
 
     def _look(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """:meth:`states`, where the text alone does not show what git would say."""
-        glance = Glance(self._objects)
+        glance = TextCheck(self._objects)
         seen = [glance.state(unit, entries) for unit, entries in zip(units, ours, strict=True)]
         open_ = [number for number, state in enumerate(seen) if state is None]
         found = self.states([units[n] for n in open_], [ours[n] for n in open_])
@@ -135,8 +137,8 @@ class Walker:
         return [merged[n] if state is None else state for n, state in enumerate(seen)]
 
     def _confirmed(
-        self, units: Sequence[Unit], trails: Sequence[Sequence[Step]]
-    ) -> list[tuple[Step, ...]]:
+        self, units: Sequence[Unit], trails: Sequence[Sequence[CommitState]]
+    ) -> list[tuple[CommitState, ...]]:
         """``trails``, with git asked about the steps that a landing is read from."""
         telling = [
             (number, step) for number, steps in enumerate(trails) for step in _first_and_last(steps)
@@ -148,12 +150,12 @@ class Walker:
             if state is not State.EMPTY
         }
         every = [(number, step) for number in sorted(doubtful) for step in trails[number]]
-        asked: dict[int, list[Step]] = {number: [] for number in doubtful}
+        asked: dict[int, list[CommitState]] = {number: [] for number in doubtful}
         for (number, step), state in zip(every, self._ask(units, every), strict=True):
             asked[number].append(replace(step, state=state))
         return [tuple(asked.get(number, steps)) for number, steps in enumerate(trails)]
 
-    def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, Step]]) -> list[State]:
+    def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, CommitState]]) -> list[State]:
         """What git says of each step of the unit with that number."""
         return self.states(
             [units[number] for number, _ in steps], [step.entries for _, step in steps]
@@ -166,19 +168,21 @@ class Walker:
             found[path] = next((entry for entry in present if entry is not None), None)
         return found
 
-    def _trail(self, unit: Unit, steps: tuple[Step, ...], end: State) -> Trail:
+    def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: State) -> HunkHistory:
         """The trail by its steps alone: of one that landed and is not empty at the end, no trace
         has been looked for yet."""
         last = _last_empty(steps)
         if last is None:
-            return Trail(unit, steps, end)
+            return HunkHistory(unit, steps, end)
         landed = steps[self._run_start(steps, last)].commit
         if end is State.EMPTY:
-            return Trail(unit, steps, end, landed, Fate.THERE)
+            return HunkHistory(unit, steps, end, landed, LandedState.THERE)
         out = self._was_out(steps[last], steps[last + 1 :])
-        return Trail(unit, steps, end, landed, Fate.UNDONE if out else Fate.UNTRACED)
+        return HunkHistory(
+            unit, steps, end, landed, LandedState.UNDONE if out else LandedState.UNTRACED
+        )
 
-    def _run_start(self, steps: Sequence[Step], last: int) -> int:
+    def _run_start(self, steps: Sequence[CommitState], last: int) -> int:
         """Where the run of empty states that ends at ``last`` begins.
 
         A commit of a side branch that had not got the change yet does not interrupt it, nor does
@@ -194,12 +198,12 @@ class Walker:
                 for step in steps[number + 1 : first]
                 if step.state in (State.APPLIES, State.ABSENT)
             )
-            if any(self._hop.descends(step.commit.oid, oid) for step in out):
+            if any(self._span.descends(step.commit.oid, oid) for step in out):
                 break
             first = number
         return first
 
-    def _was_out(self, landed: Step, later: Sequence[Step]) -> bool:
+    def _was_out(self, landed: CommitState, later: Sequence[CommitState]) -> bool:
         """Whether the unit applied again on a commit after it had landed, and not since: a revert.
 
         What collides at the end collides with what came after the revert, then. A subject that
@@ -208,17 +212,17 @@ class Walker:
         title = re.sub(r"(\s*\(#\d+\))+\s*$", "", landed.commit.subject)
         return any(
             (step.state is State.APPLIES or _reverts(step.commit.subject, title))
-            and self._hop.descends(step.commit.oid, landed.commit.oid)
+            and self._span.descends(step.commit.oid, landed.commit.oid)
             for step in later
         )
 
-    def _fates(self, trails: Sequence[Trail], final: Entries) -> list[Fate]:
+    def _fates(self, trails: Sequence[HunkHistory], final: Entries) -> list[LandedState]:
         """What became of units that landed and are not empty at the end."""
         thens = [_landed_on(trail.steps) for trail in trails]
         ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
         withouts = self._merger.merge_all(
             [
-                Question(
+                MergeQuestion(
                     self._tree(trail.unit.after), self._tree(then), self._tree(trail.unit.before)
                 )
                 for trail, then in zip(trails, thens, strict=True)
@@ -226,7 +230,7 @@ class Walker:
         )
         removals = self._merger.merge_all(
             [
-                Question(self._tree(then), self._tree(end), without.tree)
+                MergeQuestion(self._tree(then), self._tree(end), without.tree)
                 for then, end, without in zip(thens, ends, withouts, strict=True)
             ]
         )
@@ -239,7 +243,7 @@ class Walker:
 
     def _fate(
         self, unit: Unit, landed: Entries, final: Entries, without: Merged, removal: Merged
-    ) -> Fate:
+    ) -> LandedState:
         """What became of a unit, by what git says of taking it out.
 
         ``without`` is the tree it landed in with the unit taken out of it, ``removal`` the end with
@@ -247,11 +251,11 @@ class Walker:
         cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
         """
         if not without.clean:
-            return Fate.UNTRACED
+            return LandedState.UNTRACED
         if removal.clean and removal.tree == self._tree(final):
-            return Fate.UNDONE
+            return LandedState.UNDONE
         shows = all(self._shows(unit, path, landed, final) for path in unit.paths)
-        return Fate.THERE if shows else Fate.UNTRACED
+        return LandedState.THERE if shows else LandedState.UNTRACED
 
     def _shows(self, unit: Unit, path: str, landed: Entries, final: Entries) -> bool:
         states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
@@ -259,8 +263,8 @@ class Walker:
             return True
         return still_there(*map(self._objects.blob, states))
 
-    def _question(self, unit: Unit, ours: Entries) -> Question:
-        return Question(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
+    def _question(self, unit: Unit, ours: Entries) -> MergeQuestion:
+        return MergeQuestion(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
 
     def _tree(self, entries: Entries) -> str:
         """A tree of just these paths, below the directory that they have in common.
@@ -274,17 +278,17 @@ class Walker:
         )
 
 
-def _first_and_last(steps: Sequence[Step]) -> list[Step]:
+def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:
     """The first and the last step on which the unit is empty."""
     empty = [step for step in steps if step.state is State.EMPTY]
     return [empty[0], empty[-1]] if empty else []
 
 
-def _last_empty(steps: Sequence[Step]) -> int | None:
+def _last_empty(steps: Sequence[CommitState]) -> int | None:
     return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
 
 
-def _landed_on(steps: Sequence[Step]) -> Entries:
+def _landed_on(steps: Sequence[CommitState]) -> Entries:
     """The files on the last commit that has the unit."""
     return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)
 
@@ -303,9 +307,11 @@ def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> Sta
     return State.COLLIDES if merged is None else State.APPLIES
 
 
-def _names(paths: Sequence[str], hop: Hop, commits: Sequence[CommitInfo]) -> dict[str, set[str]]:
+def _names(
+    paths: Sequence[str], span: UpstreamRange, commits: Sequence[CommitInfo]
+) -> dict[str, set[str]]:
     """Every name each path has between the bases; never one that is another of ``paths``."""
-    names = {path: {path, hop.place(path).new or path} for path in paths}
+    names = {path: {path, span.place(path).new or path} for path in paths}
     renames = [
         (touch.old, touch.new)
         for commit in commits

@@ -29,7 +29,7 @@ class Link:
 
 
 class RunJudge:
-    """Judges runs of patches on one hop."""
+    """Judges runs of patches on one span."""
 
     def __init__(self, judge: Judge, mailer: Mailer, objects: Objects):
         self._judge = judge

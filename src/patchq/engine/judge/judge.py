@@ -20,8 +20,8 @@ from patchq.engine.judge.gone_code import (
     symbol_removal,
     whole_file,
 )
-from patchq.engine.judge.history_walk import Fate, Trail, Walker
-from patchq.engine.judge.moved_removals import Removals, Standing
+from patchq.engine.judge.history_walk import HistoryWalker, HunkHistory, LandedState
+from patchq.engine.judge.moved_removals import Removals, StillThere
 from patchq.engine.judge.text_check import State
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
@@ -29,7 +29,7 @@ from patchq.engine.series.hunks import Unit, locate, split_units
 from patchq.engine.series.repeated_lines import brought_by, find_duplicate
 from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_predicates
 from patchq.engine.series.stack import Stack
-from patchq.engine.workspace.upstream_range import Hop, Placement, Whereabouts
+from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.errors import PatchqError
 from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
@@ -104,30 +104,30 @@ class _Facts:
 class _Loss:
     """A unit whose place is gone: its file, or (where given) the symbol it edits."""
 
-    trail: Trail
+    trail: HunkHistory
     symbol: GoneSymbol | None
 
 
 class Judge:
-    """Judges the patches of a series on one hop."""
+    """Judges the patches of a series on one span."""
 
-    def __init__(self, hop: Hop, stack: Stack, paths: Iterable[str]):
+    def __init__(self, span: UpstreamRange, stack: Stack, paths: Iterable[str]):
         """``paths`` are those of all the patches to be judged: looked up in one go."""
         paths = sorted(paths)
-        hop.expect(path for path in paths if hop.covers(path))
-        self._hop = hop
-        self._references = References(hop, paths)
-        self._objects = hop.store.objects
-        self._merger = hop.store.merger
-        self._walker = Walker(hop)
-        self._carrier = Carrier(stack, Mailer(hop.store.git, hop.store.objects), self._objects)
+        span.expect(path for path in paths if span.covers(path))
+        self._span = span
+        self._references = References(span, paths)
+        self._objects = span.store.objects
+        self._merger = span.store.merger
+        self._walker = HistoryWalker(span)
+        self._carrier = Carrier(stack, Mailer(span.store.git, span.store.objects), self._objects)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
         """The judgement on a patch of which a base does not cover all, None where both do."""
-        blind = [path for path in patch.paths if not self._hop.covers(path)]
+        blind = [path for path in patch.paths if not self._span.covers(path)]
         if not blind:
             return None
-        archive = self._hop.new if self._hop.new.archive else self._hop.old
+        archive = self._span.new if self._span.new.archive else self._span.old
         evidence = Evidence(
             EvidenceKind.NOT_COVERED,
             f"{archive.name} is an archive that does not hold {_some(blind)}",
@@ -156,7 +156,7 @@ class Judge:
         report = PatchReport(
             name=patch.name,
             verdict=verdict,
-            paths=tuple(PathChange(path, self._hop.place(path).new) for path in patch.paths),
+            paths=tuple(PathChange(path, self._span.place(path).new) for path in patch.paths),
             hunks=_outcomes(patch, state),
             evidence=(*evidence, requires),
             blocked_by=tuple(missing),
@@ -174,12 +174,12 @@ class Judge:
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
-        evidence = (*judgement.report.evidence, *watched(self._hop, case.patch))
+        evidence = (*judgement.report.evidence, *watched(self._span, case.patch))
         return replace(judgement, report=replace(judgement.report, evidence=evidence))
 
     def blocked(self, case: Case) -> Mapping[str, str]:
         """The paths that cannot be there, each with the file in the place of its directory."""
-        places = {path: self._hop.place(path).new or path for path in case.applied.paths}
+        places = {path: self._span.place(path).new or path for path in case.applied.paths}
         found = {path: self._objects.blocker(case.ours, new) for path, new in places.items()}
         return {path: blocker for path, blocker in found.items() if blocker is not None}
 
@@ -196,7 +196,7 @@ class Judge:
 
     def _find(self, case: Case) -> _Facts:
         applied = case.applied
-        placements = _distinct({path: self._hop.place(path) for path in applied.paths})
+        placements = _distinct({path: self._span.place(path) for path in applied.paths})
         entries = {
             path: self._objects.file(case.ours, place.new) if place.new else None
             for path, place in placements.items()
@@ -207,10 +207,10 @@ class Judge:
 
     def _judge_blocked(self, facts: _Facts, blocked: Mapping[str, str]) -> Judgement:
         evidence = tuple(
-            self._hop.evidence(
+            self._span.evidence(
                 EvidenceKind.CONFLICTING_CHANGE,
                 f"{path} cannot be there: {blocker} is a file",
-                next(reversed(self._hop.commits((blocker,))), None),
+                next(reversed(self._span.commits((blocker,))), None),
                 paths=(blocker,),
             )
             for path, blocker in blocked.items()
@@ -320,7 +320,7 @@ class Judge:
         moved = {
             path: place.new
             for path in sorted(paths)
-            if (place := self._hop.place(path)).new not in (None, path)
+            if (place := self._span.place(path)).new not in (None, path)
         }
         return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
 
@@ -355,7 +355,7 @@ class Judge:
             if not change.hunks or new is None or entry is None or self._places(change, entry):
                 continue
             found = None
-            for commit in reversed(self._hop.commits((path,))):
+            for commit in reversed(self._span.commits((path,))):
                 then = next(
                     (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
                 )
@@ -364,7 +364,7 @@ class Judge:
                 found = commit
             text = f"changed lines around the hunks of {path}"
             evidence.append(
-                self._hop.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
+                self._span.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
             )
         return tuple(item for item in evidence if item.commit)
 
@@ -396,12 +396,15 @@ class Judge:
                     continue
                 name = facts.placements[path].new or path
                 commit = brought_by(
-                    duplicate, texts[0], self._hop.commits((path,)), name, self._objects
+                    duplicate, texts[0], self._span.commits((path,)), name, self._objects
                 )
                 line = duplicate.lines[0].decode(errors="replace")
                 text = f"upstream put {line!r} elsewhere in the file; the merge would repeat it"
                 found.append(
-                    (place, self._hop.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)))
+                    (
+                        place,
+                        self._span.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)),
+                    )
                 )
         return found
 
@@ -415,7 +418,7 @@ class Judge:
         self, facts: _Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
     ) -> Judgement:
         evidence = tuple(
-            self._hop.evidence(
+            self._span.evidence(
                 EvidenceKind.UNREFERENCED,
                 f"nothing mentions {item.path} any more; {item.referrer} did last",
                 item.commit,
@@ -457,7 +460,7 @@ class Judge:
             self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
         )
 
-    def _upstreamed(self, facts: _Facts, trails: Sequence[Trail]) -> Judgement | None:
+    def _upstreamed(self, facts: _Facts, trails: Sequence[HunkHistory]) -> Judgement | None:
         if not all(trail.has_landed for trail in trails):
             return None
         return Judgement(
@@ -469,7 +472,7 @@ class Judge:
             )
         )
 
-    def _losses(self, trails: Sequence[Trail], facts: _Facts) -> list[_Loss]:
+    def _losses(self, trails: Sequence[HunkHistory], facts: _Facts) -> list[_Loss]:
         """The units whose file, or whose function in a file that lives on, is gone."""
         losses = []
         for trail in trails:
@@ -477,13 +480,13 @@ class Judge:
                 losses.append(_Loss(trail, None))
             elif trail.end is State.COLLIDES and not trail.has_landed:
                 new = facts.placements[trail.unit.paths[0]].new
-                symbol = new and gone_symbol(trail.unit, new, self._hop.new.tree, self._objects)
+                symbol = new and gone_symbol(trail.unit, new, self._span.new.tree, self._objects)
                 if symbol:
                     losses.append(_Loss(trail, symbol))
         return losses
 
     def _all_gone(
-        self, trails: Sequence[Trail], losses: Sequence[_Loss], evidence: Sequence[Evidence]
+        self, trails: Sequence[HunkHistory], losses: Sequence[_Loss], evidence: Sequence[Evidence]
     ) -> bool:
         """Whether nothing the patch edits is left, for certain, and the commit that did it known.
 
@@ -516,22 +519,22 @@ class Judge:
             if entry is not None
         }
         for path in sorted(files):
-            regions.append(whole_file(self._hop, path))
+            regions.append(whole_file(self._span, path))
             evidence.append(
-                self._hop.evidence(
+                self._span.evidence(
                     EvidenceKind.PATH_GONE, f"{path} is gone", self._removal(path), paths=(path,)
                 )
             )
         symbols = {loss.symbol.definition: loss.symbol for loss in losses if loss.symbol}
         for symbol in symbols.values():
             regions.append(symbol.region)
-            commit = symbol_removal(self._hop, symbol, self._hop.commits((symbol.path,)))
+            commit = symbol_removal(self._span, symbol, self._span.commits((symbol.path,)))
             text = f"{symbol.definition.name} is gone from {symbol.path}"
             evidence.append(
-                self._hop.evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
+                self._span.evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
             )
         units = [loss.trail.unit for loss in losses]
-        elsewhere = look_elsewhere(self._hop, facts.case.patch, units, regions)
+        elsewhere = look_elsewhere(self._span, facts.case.patch, units, regions)
         if elsewhere.lines:
             where = f", most in {_some(elsewhere.files)}" if elsewhere.files else ""
             evidence.append(
@@ -553,7 +556,7 @@ class Judge:
 
     def _removal(self, path: str) -> CommitInfo | None:
         found = None
-        for commit in self._hop.commits((path,)):
+        for commit in self._span.commits((path,)):
             if self._objects.file(commit.tree, path) is None and any(
                 touch.old == path and touch.status in ("D", "R") for touch in commit.touches
             ):
@@ -572,18 +575,19 @@ class Judge:
 
     def _follow(
         self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
-    ) -> tuple[list[Trail], tuple[Evidence, ...]]:
+    ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
         """The trails of the units, and what shows that upstream only moved what they take out."""
         trails = self._walker.follow(units, states, facts.entries)
         places = {path: place.new for path, place in facts.placements.items()}
-        standing = Removals(self._hop, facts.case.applied, facts.entries, places).standing(trails)
+        standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {id(item.trail) for item in standing}
         marked = [
-            replace(trail, fate=Fate.ELSEWHERE) if id(trail) in moved else trail for trail in trails
+            replace(trail, fate=LandedState.ELSEWHERE) if id(trail) in moved else trail
+            for trail in trails
         ]
         return marked, tuple(map(self._standing_evidence, standing))
 
-    def _standing_evidence(self, standing: Standing) -> Evidence:
+    def _standing_evidence(self, standing: StillThere) -> Evidence:
         where = _hunk_words(standing.trail)
         if not standing.lines:
             text = f"no line that {where} takes out says enough to tell whether it was only moved"
@@ -593,22 +597,22 @@ class Judge:
             first = standing.lines[0].decode(errors="replace")
             text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
         commit = standing.trail.landed
-        return self._hop.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
+        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
 
     def _by_rules(
         self, patch: Patch, accepted: bool = False
     ) -> tuple[Verdict, tuple[Evidence, ...]] | None:
         expected = () if accepted else patch.header.expect
         for verdict, answer, words in (
-            (Verdict.EXPIRED, predicates.fired(self._hop, patch.header.retire_when), "holds"),
-            (Verdict.DRIFTED, predicates.failed(self._hop, expected), "does not hold"),
+            (Verdict.EXPIRED, predicates.fired(self._span, patch.header.retire_when), "holds"),
+            (Verdict.DRIFTED, predicates.failed(self._span, expected), "does not hold"),
         ):
             if answer is not None:
                 field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
-                evidence = self._hop.evidence(
+                evidence = self._span.evidence(
                     EvidenceKind.PREDICATE,
-                    f"{field}: {answer.predicate.text} {words} on {self._hop.new.name}",
-                    predicates.since(self._hop, answer),
+                    f"{field}: {answer.predicate.text} {words} on {self._span.new.name}",
+                    predicates.since(self._span, answer),
                     paths=(answer.path,) if answer.path else (),
                 )
                 return verdict, (evidence,)
@@ -627,7 +631,7 @@ class Judge:
             hunks = _outcomes(facts.case.patch, HunkState.GONE)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
 
-    def _merged(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+    def _merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
         """One piece of evidence a commit that brought hunks in, the one with most first."""
         landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
         commits = _by_commit((trail.landed, trail) for trail in landed)
@@ -635,7 +639,7 @@ class Judge:
         for commit, group in commits:
             count = sum(len(trail.unit.hunks) for trail in group)
             total = sum(len(trail.unit.hunks) for trail in trails)
-            text = f"{count} of {total} hunks are in {self._hop.new.name}"
+            text = f"{count} of {total} hunks are in {self._span.new.name}"
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
             elif any(trail.once_landed for trail in group):
@@ -643,10 +647,10 @@ class Judge:
             elif any(trail.end is not State.EMPTY for trail in group):
                 text = f"{count} of {total} hunks landed here; upstream edited the lines since"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            evidence.append(self._hop.evidence(EvidenceKind.MERGED, text, commit, paths=files))
+            evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
         return tuple(evidence)
 
-    def _collisions(self, trails: Sequence[Trail]) -> tuple[Evidence, ...]:
+    def _collisions(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
         colliding = [
             trail
             for trail in trails
@@ -658,21 +662,21 @@ class Judge:
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             text = f"changed the lines of {hunks}"
             evidence.append(
-                self._hop.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
+                self._span.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
             )
-        undone = [trail for trail in trails if trail.fate is Fate.UNDONE]
+        undone = [trail for trail in trails if trail.fate is LandedState.UNDONE]
         for commit, group in _by_commit((trail.landed, trail) for trail in undone):
             hunks = ", ".join(_hunk_words(trail) for trail in group)
             text = f"brought {hunks}, which was taken out again later"
-            evidence.append(self._hop.evidence(EvidenceKind.UNDONE, text, commit))
+            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit))
         return tuple(evidence)
 
     def _moves(self, facts: _Facts) -> tuple[Evidence, ...]:
         moves = facts.moves
-        known = [path for path in moves if self._objects.file(self._hop.old.tree, path)]
+        known = [path for path in moves if self._objects.file(self._span.old.tree, path)]
         found = _by_commit((self._removal(path), path) for path in known)
         return tuple(
-            self._hop.evidence(
+            self._span.evidence(
                 EvidenceKind.PATH_MOVED,
                 _some([f"{path} → {moves[path]}" for path in paths]),
                 commit,
@@ -735,7 +739,7 @@ def _outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
     )
 
 
-def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome, ...]:
+def _trail_outcomes(trails: Sequence[HunkHistory], facts: _Facts) -> tuple[HunkOutcome, ...]:
     return tuple(
         HunkOutcome(
             trail.unit.file,
@@ -748,14 +752,14 @@ def _trail_outcomes(trails: Sequence[Trail], facts: _Facts) -> tuple[HunkOutcome
     )
 
 
-def _decided_by(trail: Trail) -> CommitInfo | None:
+def _decided_by(trail: HunkHistory) -> CommitInfo | None:
     """The commit that decided the fate of a unit that upstream touched."""
     if trail.has_landed or trail.once_landed:
         return trail.landed
     return trail.ended_by if trail.end is State.COLLIDES else None
 
 
-def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:
+def _hunk_state(trail: HunkHistory, facts: _Facts) -> HunkState:
     if trail.has_landed:
         return HunkState.UPSTREAM
     if _is_gone(trail, facts):
@@ -763,13 +767,13 @@ def _hunk_state(trail: Trail, facts: _Facts) -> HunkState:
     return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
 
 
-def _unsettled(trails: Sequence[Trail]) -> Verdict:
+def _unsettled(trails: Sequence[HunkHistory]) -> Verdict:
     """The verdict on a patch that a person has to look at."""
     landed = any(trail.has_landed or trail.once_landed for trail in trails)
     return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
 
 
-def _is_gone(trail: Trail, facts: _Facts) -> bool:
+def _is_gone(trail: HunkHistory, facts: _Facts) -> bool:
     return (
         trail.end is State.ABSENT
         and not trail.has_landed
@@ -794,7 +798,7 @@ def _by_commit(
     return sorted(groups.values(), key=lambda group: -len(group[1]))
 
 
-def _hunk_words(trail: Trail) -> str:
+def _hunk_words(trail: HunkHistory) -> str:
     indexes = [str(index) for index in trail.unit.hunks if index]
     if not indexes:
         return trail.unit.file

@@ -15,23 +15,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.gone_code import COMMON, is_telling, search_elsewhere
-from patchq.engine.judge.history_walk import Trail
+from patchq.engine.judge.history_walk import HunkHistory
 from patchq.engine.judge.text_check import State
 from patchq.engine.series.repeated_lines import count_stripped
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.history import History
 from patchq.git.objects import Entries, Entry
 
 
 @dataclass(frozen=True)
-class Standing:
+class StillThere:
     """Lines that a hunk takes out and that stand elsewhere on the new base, with the files.
 
     Without lines, none says enough to look for.
     """
 
-    trail: Trail
+    trail: HunkHistory
     lines: tuple[bytes, ...]
     files: tuple[str, ...] = ()
 
@@ -50,15 +50,17 @@ class Removals:
     ``ours`` are the files on the new base by the patch's own paths, ``places`` their paths there.
     """
 
-    def __init__(self, hop: Hop, applied: Applied, ours: Entries, places: Mapping[str, str | None]):
-        self._hop = hop
-        self._objects = hop.store.objects
+    def __init__(
+        self, span: UpstreamRange, applied: Applied, ours: Entries, places: Mapping[str, str | None]
+    ):
+        self._span = span
+        self._objects = span.store.objects
         self._applied = applied
         self._ours = ours
         self._places = places
         self._changes: dict[int, _Change] = {}
 
-    def standing(self, trails: Sequence[Trail]) -> tuple[Standing, ...]:
+    def standing(self, trails: Sequence[HunkHistory]) -> tuple[StillThere, ...]:
         """What upstream seems to have by ``trails``, though the lines taken out still stand."""
         empty = [trail for trail in trails if trail.end is State.EMPTY]
         here = [found for trail in empty if (found := self._beside(trail))]
@@ -74,7 +76,7 @@ class Removals:
         ]
         return (*here, *self._elsewhere(silent))
 
-    def _beside(self, trail: Trail) -> Standing | None:
+    def _beside(self, trail: HunkHistory) -> StillThere | None:
         """The lines that stand in the file more often than the patch would leave them."""
         removed = [line for line in self._change(trail).removed if is_telling(line)]
         for path in trail.unit.paths:
@@ -82,37 +84,37 @@ class Removals:
             now = self._count(self._ours.get(path))
             lines = tuple(line for line in removed if then[line] < min(now[line], COMMON))
             if lines:
-                return Standing(trail, lines, (self._places.get(path) or path,))
+                return StillThere(trail, lines, (self._places.get(path) or path,))
         return None
 
-    def _elsewhere(self, trails: Sequence[Trail]) -> Iterator[Standing]:
+    def _elsewhere(self, trails: Sequence[HunkHistory]) -> Iterator[StillThere]:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
         before, after = (self._total(side) for side in (self._applied.before, self._applied.after))
         removed = {id(trail): self._change(trail).removed - (after - before) for trail in trails}
         telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
-        found = search_elsewhere(self._hop, wanted, before - after)
+        found = search_elsewhere(self._span, wanted, before - after)
         for trail in trails:
             lines = tuple(line for line in telling[id(trail)] if line in found.lines)
             if lines:
-                yield Standing(trail, lines, found.files)
+                yield StillThere(trail, lines, found.files)
             elif not telling[id(trail)] and not any(self._change(trail).added):
                 yield from self._in_its_commit(trail, removed[id(trail)])
 
-    def _in_its_commit(self, trail: Trail, removed: Iterable[bytes]) -> Iterator[Standing]:
+    def _in_its_commit(self, trail: HunkHistory, removed: Iterable[bytes]) -> Iterator[StillThere]:
         """Whether the commit that took the lines away put them elsewhere, for all that is known."""
         saying = tuple(filter(None, removed))
         if not saying:
             return
         if trail.landed is None:
-            yield Standing(trail, ())
+            yield StillThere(trail, ())
             return
-        added = History(self._hop.store.git).added_lines(trail.landed.oid)
+        added = History(self._span.store.git).added_lines(trail.landed.oid)
         lines = tuple(line for line in saying if line in added)
         if lines:
-            yield Standing(trail, lines)
+            yield StillThere(trail, lines)
 
-    def _change(self, trail: Trail) -> _Change:
+    def _change(self, trail: HunkHistory) -> _Change:
         unit = trail.unit
         if id(unit) not in self._changes:
             before, after = self._total(unit.before), self._total(unit.after)

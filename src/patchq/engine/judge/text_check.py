@@ -34,7 +34,7 @@ class _Texts:
     new: bytes
 
 
-class Glance:
+class TextCheck:
     """Looks at files, each read once."""
 
     def __init__(self, objects: Objects):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.search import files_with_words
 
@@ -42,8 +42,8 @@ class LostReference:
 class References:
     """Who mentions the files of a series; one search of a tree answers for all of them."""
 
-    def __init__(self, hop: Hop, paths: Iterable[str]):
-        self._hop = hop
+    def __init__(self, span: UpstreamRange, paths: Iterable[str]):
+        self._span = span
         self._words = {path: word for path in paths if (word := _word(path)) is not None}
 
     def lost(self, path: str) -> LostReference | None:
@@ -65,8 +65,8 @@ class References:
 
         Most are mentioned by a file beside them, so that is where to look first.
         """
-        git, tree = self._hop.store.git, self._hop.new.tree
-        places = {path: new for path in self._words if (new := self._hop.place(path).new)}
+        git, tree = self._span.store.git, self._span.new.tree
+        places = {path: new for path in self._words if (new := self._span.place(path).new)}
         beside = {parent for new in places.values() if (parent := posixpath.dirname(new))}
         words = {path: self._words[path] for path in places}
         left = _unseen(words, places, files_with_words(git, tree, set(words.values()), beside))
@@ -75,15 +75,15 @@ class References:
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
         words = set(self._unmentioned.values())
-        return files_with_words(self._hop.store.git, self._hop.old.tree, words)
+        return files_with_words(self._span.store.git, self._span.old.tree, words)
 
     def _end(self, file: str, word: str) -> CommitInfo | None:
         """The last commit that took ``word`` out of ``file``."""
-        objects = self._hop.store.objects
-        names = (file, self._hop.place(file).new or file)
+        objects = self._span.store.objects
+        names = (file, self._span.place(file).new or file)
         found = None
         had = True
-        for commit in self._hop.commits((file,)):
+        for commit in self._span.commits((file,)):
             texts = (objects.content(commit.tree, name) for name in names)
             has = any(text is not None and word.encode() in text for text in texts)
             if had and not has:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
 from patchq.model.verdict import Evidence, EvidenceKind
 
 
-def watched(hop: Hop, patch: Patch) -> tuple[Evidence, ...]:
+def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
     """One piece of evidence for each commit that touches the patch's files and names a word."""
     words = patch.header.watch
     if not words:
         return ()
-    commits = hop.commits(patch.paths)
-    messages = hop.messages([commit.oid for commit in commits])
+    commits = span.commits(patch.paths)
+    messages = span.messages([commit.oid for commit in commits])
     found = []
     for commit in commits:
         said = _mentioned(words, messages[commit.oid])
@@ -25,7 +25,7 @@ def watched(hop: Hop, patch: Patch) -> tuple[Evidence, ...]:
         names = {name for touch in commit.touches for name in (touch.old, touch.new)}
         paths = tuple(sorted(names))
         text = f"mentions {', '.join(said)} and touches {', '.join(paths[:3])}"
-        found.append(hop.evidence(EvidenceKind.WATCH, text, commit, paths=paths))
+        found.append(span.evidence(EvidenceKind.WATCH, text, commit, paths=paths))
     return tuple(found)
 
 

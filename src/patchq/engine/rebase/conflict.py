@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.engine.judge.judge import Case
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry
 from patchq.git.store import Store
-from patchq.git.worktree import Layout, Sides
+from patchq.git.worktree import Sides, WorktreeLayout
 from patchq.model.lock import Base
 from patchq.model.verdict import HunkState, PatchReport
 
@@ -39,15 +39,15 @@ class Collision:
     conflicts: Mapping[str, Sides]
 
 
-def collide(hop: Hop, case: Case, report: PatchReport) -> Collision:
+def collide(span: UpstreamRange, case: Case, report: PatchReport) -> Collision:
     """Merge ``case`` as a whole; ``report`` is what the judge said of it."""
-    objects = hop.store.objects
+    objects = span.store.objects
     applied = case.applied
-    places = {path: hop.place(path).new for path in applied.paths}
+    places = {path: span.place(path).new for path in applied.paths}
     names = {path: new or path for path, new in places.items()}
     ours = {path: objects.file(case.ours, new) if new else None for path, new in places.items()}
     tree = objects.tree_of
-    merge = hop.store.merger.merge(tree(applied.before), tree(ours), tree(applied.after))
+    merge = span.store.merger.merge(tree(applied.before), tree(ours), tree(applied.after))
     paths = dict.fromkeys([*applied.paths, *(path for path, _ in objects.walk(merge.tree))])
     sides = {
         path: Sides(applied.before.get(path), ours.get(path), applied.after.get(path))
@@ -73,7 +73,7 @@ def _distrusted(report: PatchReport, paths: tuple[str, ...]) -> list[str]:
     return [path for path in paths if path in troubled]
 
 
-def layout(store: Store, collision: Collision, old: Base, new: Base) -> Layout:
+def layout(store: Store, collision: Collision, old: Base, new: Base) -> WorktreeLayout:
     """The worktree in which ``collision`` is to be solved."""
     objects = store.objects
     labels = (f"{new.name} (ours)", f"{old.name} (base)", collision.case.patch.name)
@@ -83,7 +83,7 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Layout:
         if marked is not None:
             files[path] = marked
     ours = objects.write("commit", _commit(collision.case.ours, new))
-    return Layout(
+    return WorktreeLayout(
         commit=ours,
         parent=new.commit,
         tree=objects.overlay(collision.case.ours, files),

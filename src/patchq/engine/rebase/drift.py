@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from patchq.engine.judge.predicates import ask
 from patchq.engine.series.header_edit import add_field, remove_field
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
 
 FIELD = "X-Drift-Accepted"
 
 
-def with_drift_accepted(hop: Hop, patch: Patch, carried: Patch, reason: str) -> Patch:
+def with_drift_accepted(span: UpstreamRange, patch: Patch, carried: Patch, reason: str) -> Patch:
     """``carried`` with each ``X-Expect`` of ``patch`` that failed turned into a record of it.
 
     The record says on which base, why that is fine, and what had been expected. The diff stays byte
@@ -20,10 +20,10 @@ def with_drift_accepted(hop: Hop, patch: Patch, carried: Patch, reason: str) -> 
     failed = [
         value
         for expected, value in zip(patch.header.expect, written, strict=True)
-        if ask(hop, expected).holds is False
+        if ask(span, expected).holds is False
     ]
     words = " ".join(reason.split())
     for value in dict.fromkeys(failed):
-        carried = add_field(carried, FIELD, f"{hop.new.name}: {words} (was X-Expect: {value})")
+        carried = add_field(carried, FIELD, f"{span.new.name}: {words} (was X-Expect: {value})")
         carried = remove_field(carried, "X-Expect", value)
     return carried

@@ -29,7 +29,7 @@ WAYS_ON = (
 )
 
 
-class Choice(Enum):
+class DecisionKind(Enum):
     """What a person made of a patch."""
 
     RESOLVED = "resolved"
@@ -46,7 +46,7 @@ class Decision:
     """
 
     patch: str
-    choice: Choice
+    choice: DecisionKind
     reason: str = ""
     content: bytes = b""
     resolutions: Mapping[str, bytes] = field(default_factory=dict)
@@ -192,7 +192,7 @@ def _read(fields: Mapping[str, Any]) -> Operation:
 def _read_decision(fields: Mapping[str, Any]) -> Decision:
     return Decision(
         patch=text_of(fields["patch"]),
-        choice=Choice(fields["choice"]),
+        choice=DecisionKind(fields["choice"]),
         reason=text_of(fields["reason"]),
         content=_decoded(fields["content"]),
         resolutions={text_of(name): _decoded(text) for name, text in fields["resolutions"].items()},

@@ -15,9 +15,9 @@ from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, Report, Verdict
 from patchq.model.workspace import SeriesDirectory
@@ -89,16 +89,16 @@ class _Port:
         self._defaults = project.settings.default_guards
         self._source = source
         self._target = target
-        self._hop = project.hop(source.tag, target.tag)
+        self._span = project.upstream_range(source.tag, target.tag)
         self._stack = Stack(project.store)
         base = project.lock.base(target.tag)
         self._restacker = Restacker(project.store, base, self._defaults)
 
     def result(self, names: Sequence[str]) -> Ported:
-        hop, target = self._hop, self._target
+        span, target = self._span, self._target
         entries = [self._source.series.entry(name) for name in names]
         paths = [path for name in names for path in self._source.patches[name].paths]
-        judge = Judge(hop, self._stack, paths)
+        judge = Judge(span, self._stack, paths)
         works = self._restacker.works(target) if set(names) & set(target.series.names) else {}
         new = target
         judgements: list[Judgement] = []
@@ -112,8 +112,8 @@ class _Port:
         report = Report(
             series=self._source.tag,
             onto=target.tag,
-            base_commit=hop.old.commit,
-            onto_commit=hop.new.commit,
+            base_commit=span.old.commit,
+            onto_commit=span.new.commit,
             guards=tuple(sorted(self._defaults)),
             patches=tuple(judgement.report for judgement in judgements),
         )
@@ -129,12 +129,12 @@ class _Port:
         there = {other.name for other in lower} | {
             record.name
             for record in candidate.retired
-            if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
+            if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
         }
         missing = [name for name in patch.header.requires if name not in there]
         if missing:
             return judge.without_base(patch, missing)
-        tree = _tree(self._hop, self._stack, self._source, entry, self._defaults)
+        tree = _tree(self._span, self._stack, self._source, entry, self._defaults)
         applied = self._stack.apply(tree, patch, onto=self._source.tag)
         ours = self._restacker.tree(lower, candidate.patches)
         return judge.judge(Case(patch, applied, ours))
@@ -161,7 +161,7 @@ def _with_entry(directory: SeriesDirectory, entry: SeriesEntry) -> SeriesDirecto
 
 
 def _tree(
-    hop: Hop,
+    span: UpstreamRange,
     stack: Stack,
     source: SeriesDirectory,
     entry: SeriesEntry,
@@ -169,5 +169,5 @@ def _tree(
 ) -> str:
     """What the patch stands on in its own series, as far as both bases cover it."""
     lower = (source.patches[other.name] for other in below(source.series, entry, defaults))
-    covered = [patch for patch in lower if all(map(hop.covers, patch.paths))]
-    return stack.apply_all(hop.old.tree, covered, onto=source.tag)
+    covered = [patch for patch in lower if all(map(span.covers, patch.paths))]
+    return stack.apply_all(span.old.tree, covered, onto=source.tag)

@@ -13,18 +13,18 @@ from patchq.engine.judge.joint_landing import Link, RunJudge
 from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
 from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
-from patchq.engine.rebase.operation import Choice, Decision
+from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
 from patchq.engine.rebase.resolved_patch import patch_to
 from patchq.engine.rebase.retired import recall
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
 from patchq.git.mail import Mailer
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, PatchReport, Report, Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
@@ -94,12 +94,12 @@ def judge_series(
     """
     if source == onto:
         raise InputError(f"the series is on {onto} already; name another base")
-    hop = project.hop(source, onto)
+    span = project.upstream_range(source, onto)
     directory = project.workspace.load(source)
     cache = kept_verdicts(project.workspace)
     solver = Solver(decisions, Resolutions(project.workspace, project.store.objects))
     rebased = rebase_series(
-        hop, directory, ages(project.workspace, source), cache, progress, solver
+        span, directory, ages(project.workspace, source), cache, progress, solver
     )
     recalled = recall(project, _out_of(directory), onto)
     report = replace(rebased.report, remembered=tuple(item.remembered for item in recalled))
@@ -107,19 +107,19 @@ def judge_series(
 
 
 def rebase_series(
-    hop: Hop,
+    span: UpstreamRange,
     source: SeriesDirectory,
     ages: Mapping[str, int],
     cache: VerdictCache,
     progress: Progress = quiet,
     solver: Solver | None = None,
 ) -> Rebased:
-    """Judge each patch of ``source`` (a series for ``hop.old``) on ``hop.new``.
+    """Judge each patch of ``source`` (a series for ``span.old``) on ``span.new``.
 
     Where ``solver`` knows what became of a patch, it is so. Raises :class:`InputError` where the
     series does not apply to its own base.
     """
-    run = _Run(hop, source, cache, solver or Solver())
+    run = _Run(span, source, cache, solver or Solver())
     judgements: dict[str, Judgement] = {}
     for number, entry in enumerate(source.series.entries, start=1):
         judgements[entry.name] = run.judge(entry, judgements)
@@ -128,17 +128,17 @@ def rebase_series(
         name: replace(judgement, report=replace(judgement.report, age=ages.get(name, 1)))
         for name, judgement in run.settle(judgements).items()
     }
-    source = replace(source, recipe=_moved_recipe(hop, source.recipe))
+    source = replace(source, recipe=_moved_recipe(span, source.recipe))
     report = Report(
         series=source.tag,
-        onto=hop.new.name,
-        base_commit=hop.old.commit,
-        onto_commit=hop.new.commit,
-        guards=tuple(sorted(hop.settings.default_guards)),
+        onto=span.new.name,
+        base_commit=span.old.commit,
+        onto_commit=span.new.commit,
+        guards=tuple(sorted(span.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
     return Rebased(
-        source, hop.new, report, judgements, lambda: run.stop(judgements), tuple(run.remembered)
+        source, span.new, report, judgements, lambda: run.stop(judgements), tuple(run.remembered)
     )
 
 
@@ -149,7 +149,7 @@ class Solver:
         self._decisions = {(each.patch, each.choice): each for each in decisions}
         self._resolutions = resolutions
 
-    def decision(self, name: str, choice: Choice) -> Decision | None:
+    def decision(self, name: str, choice: DecisionKind) -> Decision | None:
         """What a person chose for the patch ``name``."""
         return self._decisions.get((name, choice))
 
@@ -166,14 +166,16 @@ class Solver:
 class _Run:
     """One pass over a series."""
 
-    def __init__(self, hop: Hop, source: SeriesDirectory, cache: VerdictCache, solver: Solver):
-        self._hop = hop
+    def __init__(
+        self, span: UpstreamRange, source: SeriesDirectory, cache: VerdictCache, solver: Solver
+    ):
+        self._span = span
         self._source = source
         self._cache = cache
         self._solver = solver
-        self._stack = Stack(hop.store)
+        self._stack = Stack(span.store)
         paths = {path for patch in source.patches.values() for path in patch.paths}
-        self._judge = Judge(hop, self._stack, sorted(paths))
+        self._judge = Judge(span, self._stack, sorted(paths))
         self._keys: dict[str, str] = {}
         self.remembered: dict[str, None] = {}
 
@@ -186,7 +188,7 @@ class _Run:
         there = {other.name for other in lower} | {
             record.name
             for record in self._source.retired
-            if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
+            if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
         }
         missing = [name for name in patch.header.requires if name not in there]
         if missing:
@@ -211,15 +213,15 @@ class _Run:
     def _decided(self, judgement: Judgement, patch: Patch) -> Judgement:
         """The judgement as a person decided, where one did."""
         report = judgement.report
-        drift = self._solver.decision(patch.name, Choice.DRIFT_ACCEPTED)
+        drift = self._solver.decision(patch.name, DecisionKind.DRIFT_ACCEPTED)
         if drift is not None:
             report = replace(report, notes=(*report.notes, f"drift accepted: {drift.reason}"))
             judgement = replace(judgement, report=report)
-        skipped = self._solver.decision(patch.name, Choice.SKIPPED)
+        skipped = self._solver.decision(patch.name, DecisionKind.SKIPPED)
         if skipped is not None:
             notes = (*report.notes, f"skipped: {skipped.reason}")
             return Judgement(replace(report, skipped=skipped.reason, notes=notes, blocked_by=()))
-        resolved = self._solver.decision(patch.name, Choice.RESOLVED)
+        resolved = self._solver.decision(patch.name, DecisionKind.RESOLVED)
         if resolved is not None:
             return _solved(judgement, replace(patch, raw=resolved.content), "by hand")
         return judgement
@@ -234,10 +236,12 @@ class _Run:
         solved = self._solver.remembered(collision) if collision else None
         if not collision or not solved:
             return judgement
-        tree = self._hop.store.objects.overlay(collision.case.ours, solved.files)
+        tree = self._span.store.objects.overlay(collision.case.ours, solved.files)
         if tree == collision.case.ours:
             return judgement
-        patch = self._judge.with_predicates(patch_to(self._hop.store, self._stack, collision, tree))
+        patch = self._judge.with_predicates(
+            patch_to(self._span.store, self._stack, collision, tree)
+        )
         self.remembered.update(dict.fromkeys(solved.names))
         return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
 
@@ -250,7 +254,7 @@ class _Run:
         if not to_solve or entry.name not in self._keys:
             return None
         case = self._case(entry, judgements)
-        return None if self._judge.blocked(case) else collide(self._hop, case, report)
+        return None if self._judge.blocked(case) else collide(self._span, case, report)
 
     def _case(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Case:
         link = self._link(entry, judgements)
@@ -258,14 +262,14 @@ class _Run:
 
     def _with_accepted(self, judgement: Judgement, patch: Patch) -> Judgement:
         """The judgement with the drift that a person accepted recorded in the carried patch."""
-        drift = self._solver.decision(patch.name, Choice.DRIFT_ACCEPTED)
+        drift = self._solver.decision(patch.name, DecisionKind.DRIFT_ACCEPTED)
         if drift is None or judgement.patch is None:
             return judgement
-        carried = with_drift_accepted(self._hop, patch, judgement.patch, drift.reason)
+        carried = with_drift_accepted(self._span, patch, judgement.patch, drift.reason)
         return replace(judgement, patch=carried)
 
     def _accepted(self, name: str) -> bool:
-        return self._solver.decision(name, Choice.DRIFT_ACCEPTED) is not None
+        return self._solver.decision(name, DecisionKind.DRIFT_ACCEPTED) is not None
 
     def settle(self, judgements: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
         """The judgements, with patches that landed only together recognised."""
@@ -280,8 +284,8 @@ class _Run:
         return {**judgements, **settled}
 
     def _settle(self, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
-        objects = self._hop.store.objects
-        runs = RunJudge(self._judge, Mailer(self._hop.store.git, objects), objects)
+        objects = self._span.store.objects
+        runs = RunJudge(self._judge, Mailer(self._span.store.git, objects), objects)
         entries = self._source.series.entries
         links = {
             entry.name: self._link(entry, judgements)
@@ -292,7 +296,7 @@ class _Run:
         return {name: settled[name] for name in links if settled[name] is not judgements[name]}
 
     def _below(self, entry: SeriesEntry) -> tuple[SeriesEntry, ...]:
-        return below(self._source.series, entry, self._hop.settings.default_guards)
+        return below(self._source.series, entry, self._span.settings.default_guards)
 
     def _key(
         self, patch: Patch, lower: Sequence[SeriesEntry], judgements: Mapping[str, Judgement]
@@ -302,7 +306,7 @@ class _Run:
         return key_of(
             [
                 RULES,
-                self._hop.identity,
+                self._span.identity,
                 [patch.name, patch.sha256, patch.strip],
                 [[other.sha256, other.strip] for other in old],
                 [[other.sha256, other.strip] for other in new if other],
@@ -313,7 +317,7 @@ class _Run:
     def _link(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Link:
         patch = self._source.patches[entry.name]
         lower = self._below(entry)
-        applied = self._stack.apply(self._on_old(lower), patch, onto=self._hop.old.name)
+        applied = self._stack.apply(self._on_old(lower), patch, onto=self._span.old.name)
         names = frozenset(other.name for other in lower)
         return Link(patch, applied, self._on_new(lower, judgements), names)
 
@@ -322,18 +326,18 @@ class _Run:
         carried = [judgements[entry.name] for entry in entries]
         patches = [judgement.patch for judgement in carried if judgement.stands]
         return self._stack.apply_all(
-            self._hop.new.tree, [p for p in patches if p], onto=self._hop.new.name
+            self._span.new.tree, [p for p in patches if p], onto=self._span.new.name
         )
 
     def _covered(self, entry: SeriesEntry) -> bool:
-        return all(self._hop.covers(path) for path in self._source.patches[entry.name].paths)
+        return all(self._span.covers(path) for path in self._source.patches[entry.name].paths)
 
     def _on_old(self, entries: tuple[SeriesEntry, ...]) -> str:
-        tree = self._hop.old.tree
+        tree = self._span.old.tree
         for entry in entries:
             if self._covered(entry):
                 patch = self._source.patches[entry.name]
-                tree = self._stack.apply(tree, patch, onto=self._hop.old.name).tree
+                tree = self._stack.apply(tree, patch, onto=self._span.old.name).tree
         return tree
 
     def _blocked(
@@ -402,13 +406,13 @@ def directory_files(directory: SeriesDirectory) -> dict[str, bytes]:
     return files
 
 
-def _moved_recipe(hop: Hop, recipe: bytes | None) -> bytes | None:
+def _moved_recipe(span: UpstreamRange, recipe: bytes | None) -> bytes | None:
     """The recipe with its project directory where it is on the new base, all else byte for byte."""
     found = re.search(rb"^project: *(\S+) *$", recipe or b"", re.MULTILINE)
     if recipe is None or found is None:
         return recipe
     marker = f"{found[1].decode()}/{_PROJECT_FILE}"
-    new = hop.place(marker).new if hop.covers(marker) else None
+    new = span.place(marker).new if span.covers(marker) else None
     if new is None:
         return recipe
     directory = new.removesuffix(f"/{_PROJECT_FILE}").encode()
@@ -434,7 +438,7 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
         reason=report.skipped or _reason(report),
         evidence=report.evidence,
         content=rebased.source.patches[report.name].raw,
-        standing=Standing.HELD if held else Standing.RETIRED,
+        standing=RecordState.HELD if held else RecordState.RETIRED,
         since=rebased.onto.name,
         base=rebased.source.tag,
         guards=entry.guards,

@@ -27,8 +27,7 @@ from patchq.git.objects import (
 )
 from patchq.git.worktree import Sides
 from patchq.model.workspace import Workspace
-from patchq.model.yamlfile import Entry as Value
-from patchq.model.yamlfile import dump, parse
+from patchq.model.yamlfile import YamlValue, dump, parse
 
 DIRECTORY = ".resolutions"
 VERSION = 1
@@ -244,7 +243,7 @@ def _read(raw: bytes, where: Where) -> Resolution:
     )
 
 
-def _conflicts(values: Sequence[Value]) -> Iterator[tuple[_Blobs, File]]:
+def _conflicts(values: Sequence[YamlValue]) -> Iterator[tuple[_Blobs, File]]:
     for value in values:
         sides = ("base", "ours", "theirs")
         fields = value.fields("path", *sides, optional=("mode", "content"))
@@ -252,13 +251,13 @@ def _conflicts(values: Sequence[Value]) -> Iterator[tuple[_Blobs, File]]:
         yield (base, ours, theirs), _read_file(fields)
 
 
-def _read_other(value: Value) -> tuple[str, tuple[str, File]]:
+def _read_other(value: YamlValue) -> tuple[str, tuple[str, File]]:
     fields = value.fields("path", "before", optional=("mode", "content"))
     file = _read_file(fields)
     return file.path, (fields["before"].text(), file)
 
 
-def _read_file(fields: Mapping[str, Value]) -> File:
+def _read_file(fields: Mapping[str, YamlValue]) -> File:
     path = decode_path(fields["path"].content())
     if "mode" not in fields or "content" not in fields:
         return File(path, None, None)

@@ -16,7 +16,7 @@ from patchq.engine.rebase.retired import recall
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
 from patchq.model.lock import Base
-from patchq.model.retired import Retired, Standing, render_retired
+from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Memory, Remembered
 from patchq.model.workspace import RETIRED, SeriesDirectory, Workspace
 
@@ -26,7 +26,7 @@ def find_resurfaced(project: Project, directory: SeriesDirectory) -> tuple[Remem
     earlier = [
         record
         for record in directory.retired
-        if record.standing is Standing.RETIRED
+        if record.standing is RecordState.RETIRED
         and record.since != directory.tag
         and record.name not in directory.series.names
     ]

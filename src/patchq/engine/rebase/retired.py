@@ -13,11 +13,11 @@ from patchq.engine.judge.cache import kept_verdicts, key_of
 from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
 from patchq.model.patch import Patch, read_patch
-from patchq.model.retired import Retired, Standing
+from patchq.model.retired import RecordState, Retired
 from patchq.model.verdict import EvidenceKind, Memory, PatchReport, Remembered, Verdict
 
 ALIVE = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
@@ -47,9 +47,9 @@ def _recall(project: Project, record: Retired, onto: str, patched: str | None) -
 
 
 def _memory(record: Retired, now: PatchReport | None) -> Memory:
-    if record.standing is Standing.HELD:
+    if record.standing is RecordState.HELD:
         return Memory.HELD
-    if record.standing is Standing.DROPPED:  # a person's decision, which upstream cannot undo
+    if record.standing is RecordState.DROPPED:  # a person's decision, which upstream cannot undo
         return Memory.SETTLED
     if now is None or now.verdict is Verdict.NOT_COVERED:
         return Memory.UNKNOWN
@@ -63,11 +63,11 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
         return None
     try:
         patch = read_patch(record.name, record.content, strip=record.strip)
-        hop = project.hop(record.base, onto)
+        span = project.upstream_range(record.base, onto)
     except PatchqError:
         return None
     stack = Stack(project.store)
-    judge = Judge(hop, stack, patch.paths)
+    judge = Judge(span, stack, patch.paths)
     uncovered = judge.uncovered(patch)
     if uncovered is not None:
         return uncovered
@@ -77,14 +77,14 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
         [
             "recalled",
             RULES,
-            hop.identity,
+            span.identity,
             [patch.name, patch.sha256, patch.strip, patched],
             [[lower.name, lower.sha256, lower.strip] for lower in under],
         ]
     )
     kept = cache.get(key)
     if kept is None:
-        judgement = _judge_on(judge, stack, hop, patch, under, patched)
+        judgement = _judge_on(judge, stack, span, patch, under, patched)
         kept = {} if judgement is None else {patch.name: judgement}
         cache.put(key, kept)
     return kept.get(patch.name)
@@ -93,7 +93,7 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
 def _judge_on(
     judge: Judge,
     stack: Stack,
-    hop: Hop,
+    span: UpstreamRange,
     patch: Patch,
     under: Sequence[Patch],
     patched: str | None,
@@ -101,7 +101,7 @@ def _judge_on(
     missing = [name for name in patch.header.requires if name not in {p.name for p in under}]
     if missing:
         return judge.without_base(patch, missing)
-    tree = hop.old.tree
+    tree = span.old.tree
     for lower in under:
         applied = stack.try_apply(tree, lower)
         if isinstance(applied, Refused):
@@ -110,7 +110,7 @@ def _judge_on(
     applied = stack.try_apply(tree, patch)
     if isinstance(applied, Refused):
         return None
-    return judge.judge(Case(patch, applied, patched or hop.new.tree))
+    return judge.judge(Case(patch, applied, patched or span.new.tree))
 
 
 def _under(project: Project, record: Retired) -> tuple[Patch, ...]:

@@ -16,8 +16,8 @@ from patchq.engine.judge.judge import Judge
 from patchq.engine.rebase.conflict import Collision, layout
 from patchq.engine.rebase.operation import (
     WAYS_ON,
-    Choice,
     Decision,
+    DecisionKind,
     Operation,
     forget,
     hash_files,
@@ -38,7 +38,7 @@ from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.objects import GITLINK_MODE, Entry, Objects
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
-from patchq.git.worktree import Layout, Worktree
+from patchq.git.worktree import Worktree, WorktreeLayout
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import RETIRED, Workspace
 
@@ -58,7 +58,7 @@ class Unsolved:
 
 
 @dataclass(frozen=True)
-class Taken:
+class Decided:
     """What a person made of a patch: old against new, and where that is remembered.
 
     ``left_out`` are files of the worktree that nobody put into the patch.
@@ -112,7 +112,7 @@ def write(project: Project, rebased: Rebased, label: str, decisions: tuple[Decis
         keep_resurfaced(workspace, rebased.onto, files[RETIRED], rebased.report.resurfaced)
 
 
-def go_on(project: Project, progress: Progress = quiet) -> tuple[Taken | None, Rebased]:
+def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decided | None, Rebased]:
     """Take what stands in the worktree, and go on from there.
 
     Raises :class:`FindingsError` where something is unsolved, naming it, and :class:`InputError`
@@ -138,7 +138,7 @@ def skip(project: Project, reason: str, progress: Progress = quiet) -> Rebased:
     """Retire the patch that it stopped at, as the user's decision."""
     operation = _at_a_stop(project)
     assert operation.stopped
-    decision = Decision(operation.stopped, Choice.SKIPPED, reason)
+    decision = Decision(operation.stopped, DecisionKind.SKIPPED, reason)
     return _advance(project, _decided(operation, decision), progress)
 
 
@@ -148,7 +148,7 @@ def accept_drift(project: Project, reason: str, progress: Progress = quiet) -> R
     stop = _judged(project, operation, progress).stop
     if stop is None or stop.report.verdict is not Verdict.DRIFTED:
         raise InputError(f"{operation.stopped} is not drifted", hint=WAYS_ON)
-    decision = Decision(stop.report.name, Choice.DRIFT_ACCEPTED, reason)
+    decision = Decision(stop.report.name, DecisionKind.DRIFT_ACCEPTED, reason)
     return _advance(project, _decided(operation, decision), progress)
 
 
@@ -214,7 +214,7 @@ def resume(project: Project) -> Operation:
     return replace(operation, inputs=inputs)
 
 
-def where_it_stands(project: Project, operation: Operation) -> tuple[Rebased, Unsolved | None]:
+def judge_stopped(project: Project, operation: Operation) -> tuple[Rebased, Unsolved | None]:
     """The series as judged with the decisions so far, and what is unsolved in the worktree."""
     rebased = _judged(project, operation, quiet)
     collision = rebased.stop.collision if rebased.stop else None
@@ -324,7 +324,7 @@ def _refuse_unmerged(stop: Stop) -> NoReturn:
     )
 
 
-def _wanted(project: Project, operation: Operation, stop: Stop | None) -> Layout:
+def _wanted(project: Project, operation: Operation, stop: Stop | None) -> WorktreeLayout:
     """What the worktree is for this stop; raises where it is not what was laid out."""
     if stop is not None and stop.collision is not None:
         wanted = _layout(project, operation, stop.collision)
@@ -337,12 +337,14 @@ def _wanted(project: Project, operation: Operation, stop: Stop | None) -> Layout
     )
 
 
-def _layout(project: Project, operation: Operation, collision: Collision) -> Layout:
+def _layout(project: Project, operation: Operation, collision: Collision) -> WorktreeLayout:
     old, new = project.lock.base(operation.source), project.lock.base(operation.onto)
     return layout(project.store, collision, old, new)
 
 
-def _take(project: Project, operation: Operation, collision: Collision, wanted: Layout) -> _Made:
+def _take(
+    project: Project, operation: Operation, collision: Collision, wanted: WorktreeLayout
+) -> _Made:
     """What the user made, once nothing in it is unsolved."""
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)
@@ -430,17 +432,17 @@ def _lines_of(objects: Objects, entry: Entry | None) -> list[bytes]:
 
 def _resolved(
     project: Project, operation: Operation, collision: Collision, made: _Made
-) -> tuple[Decision, Taken]:
+) -> tuple[Decision, Decided]:
     store, tree = project.store, made.tree
     stack = Stack(store)
     name = collision.case.patch.name
     patch = patch_to(store, stack, collision, tree)
-    hop = project.hop(operation.source, operation.onto)
-    content = Judge(hop, stack, patch.paths).with_predicates(patch).raw
+    span = project.upstream_range(operation.source, operation.onto)
+    content = Judge(span, stack, patch.paths).with_predicates(patch).raw
     changed = changed_paths(store.objects, collision.case.ours, tree)
     kept = remember(collision, tree, changed, store.objects, onto=operation.onto)
-    decision = Decision(name, Choice.RESOLVED, content=content, resolutions=kept)
-    return decision, Taken(name, compare(store, collision, tree), _names(kept), made.left_out)
+    decision = Decision(name, DecisionKind.RESOLVED, content=content, resolutions=kept)
+    return decision, Decided(name, compare(store, collision, tree), _names(kept), made.left_out)
 
 
 def _names(kept: Mapping[str, bytes]) -> tuple[str, ...]:

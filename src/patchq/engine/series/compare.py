@@ -12,7 +12,14 @@ from patchq.errors import InputError
 from patchq.git.apply import Applied
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.model.patch import Patch
-from patchq.model.series_diff import METADATA, Aspect, Fate, GuardDiff, PatchDiff, SeriesDiff
+from patchq.model.series_diff import (
+    METADATA,
+    Aspect,
+    GuardDiff,
+    PatchDiff,
+    PatchDifference,
+    SeriesDiff,
+)
 from patchq.model.settings import Settings
 from patchq.model.workspace import SeriesDirectory
 
@@ -33,7 +40,7 @@ def compare_series(old: SeriesDirectory, new: SeriesDirectory) -> SeriesDiff:
     reasons = {record.name: record.reason for record in new.retired}
     for name in gone:
         place = old.series.names.index(name)
-        row = PatchDiff(name, Fate.GONE, old_place=place + 1, reason=reasons.get(name))
+        row = PatchDiff(name, PatchDifference.GONE, old_place=place + 1, reason=reasons.get(name))
         above = [
             at for at, other in enumerate(rows) if other.old_place and other.old_place <= place
         ]
@@ -64,10 +71,10 @@ def compare_patch(
     Raises :class:`InputError` where it is not in both.
     """
     row = next((row for row in compare_series(old, new).patches if row.name == name), None)
-    if row is None or row.fate in (Fate.GONE, Fate.NEW):
+    if row is None or row.fate in (PatchDifference.GONE, PatchDifference.NEW):
         new.series.entry(name)
         raise InputError(f"{name} is in the series on {new.tag} only")
-    if row.fate is Fate.UNCHANGED:
+    if row.fate is PatchDifference.UNCHANGED:
         return b""
     ranges = [
         _commits(project, directory, patch)
@@ -86,12 +93,12 @@ def compare_patch(
 def _row(old: SeriesDirectory, new: SeriesDirectory, name: str, old_name: str | None) -> PatchDiff:
     place = new.series.names.index(name) + 1
     if old_name is None:
-        return PatchDiff(name, Fate.NEW, new_place=place)
+        return PatchDiff(name, PatchDifference.NEW, new_place=place)
     aspects = tuple(_aspects(old.patches[old_name], new.patches[name]))
     if not aspects:
-        fate = Fate.UNCHANGED
+        fate = PatchDifference.UNCHANGED
     else:
-        fate = Fate.METADATA if METADATA.issuperset(aspects) else Fate.CHANGED
+        fate = PatchDifference.METADATA if METADATA.issuperset(aspects) else PatchDifference.CHANGED
     return PatchDiff(
         name,
         fate,

@@ -16,7 +16,7 @@ from patchq.engine.series.header_edit import add_field, rename_required, with_su
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
 from patchq.engine.series.naming import patch_name
-from patchq.engine.series.restack import Changes, Restacker, Work, changes, settles
+from patchq.engine.series.restack import DirectoryChanges, Restacker, Work, changes, settles
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
@@ -25,7 +25,7 @@ from patchq.git.apply import Applied
 from patchq.git.identity import user_identity
 from patchq.git.objects import Entries
 from patchq.model.patch import Patch
-from patchq.model.retired import Retired, Standing
+from patchq.model.retired import RecordState, Retired
 from patchq.model.series import Guard, SeriesEntry
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory
@@ -56,7 +56,7 @@ class Edited:
         return (*self.remarks, *settled)
 
     @cached_property
-    def changes(self) -> Changes:
+    def changes(self) -> DirectoryChanges:
         """The files that differ, as it was found before anything was written."""
         return changes(self.old, self.new)
 
@@ -83,7 +83,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Part:
+class PatchPart:
     """A part of a patch: files that match ``pattern``, of one of them perhaps some ``hunks``."""
 
     pattern: str
@@ -99,7 +99,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     held = {
         record.name: record
         for record in old.retired
-        if record.standing is Standing.HELD and record.name not in old.series.names
+        if record.standing is RecordState.HELD and record.name not in old.series.names
     }
     leaving = [name for name in names if name not in held]
     restacker = _restacker(project, tag)
@@ -108,7 +108,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     kept = tuple(record for record in old.retired if record.name not in names)
     if reason is not None:
         records = (
-            replace(record, standing=Standing.DROPPED, reason=reason, evidence=())
+            replace(record, standing=RecordState.DROPPED, reason=reason, evidence=())
             for record in gone
         )
         kept = (*kept, *records)
@@ -181,7 +181,12 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
 
 
 def split(
-    project: Project, tag: str, name: str, parts: Sequence[Part], wanted: str, subject: str | None
+    project: Project,
+    tag: str,
+    name: str,
+    parts: Sequence[PatchPart],
+    wanted: str,
+    subject: str | None,
 ) -> Edited:
     """The series with ``parts`` of patch ``name`` as a patch of their own behind it.
 
@@ -240,7 +245,7 @@ def _left(directory: SeriesDirectory, name: str) -> Retired:
         reason="",
         evidence=(),
         content=directory.patches[name].raw,
-        standing=Standing.DROPPED,
+        standing=RecordState.DROPPED,
         since=directory.tag,
         base=directory.tag,
         guards=entry.guards,
@@ -326,7 +331,7 @@ def _folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[
 
 
 def _divide(
-    patch: Patch, units: Sequence[Unit], parts: Sequence[Part]
+    patch: Patch, units: Sequence[Unit], parts: Sequence[PatchPart]
 ) -> tuple[list[Unit], list[Unit]]:
     """The units that are in ``parts``, and the others."""
     taken: list[Unit] = []
@@ -347,7 +352,7 @@ def _divide(
     return taken, rest
 
 
-def _matches(unit: Unit, part: Part) -> bool:
+def _matches(unit: Unit, part: PatchPart) -> bool:
     named = any(
         path == part.pattern
         or path.startswith(f"{part.pattern.rstrip('/')}/")

@@ -19,7 +19,7 @@ from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.header import Header, HeaderForm, Trailer, description
 from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import SERIES, Workspace
@@ -182,7 +182,7 @@ def _upstreamed(workspace: Workspace, tag: str) -> frozenset[str]:
     return frozenset(
         record.name
         for record in workspace.retired(tag)
-        if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
+        if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
     )
 
 

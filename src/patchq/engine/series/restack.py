@@ -198,7 +198,7 @@ def _unmet(directory: SeriesDirectory) -> set[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Changes:
+class DirectoryChanges:
     """The files of a series directory that differ: written, and removed, by name."""
 
     written: Mapping[str, bytes]
@@ -222,7 +222,7 @@ def settles(directory: SeriesDirectory, name: str) -> Iterator[str]:
             yield f"settles the {record.standing.value} patch of that name in {RETIRED}"
 
 
-def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
+def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
     """What has to be written to make ``old`` into ``new``.
 
     The records of patches that are in ``new`` go. Raises :class:`InputError` where
@@ -243,4 +243,4 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> Changes:
     retired = tuple(record for record in new.retired if record.name not in new.series.names)
     if retired != old.retired:
         written[RETIRED] = render_retired(retired)
-    return Changes(written, tuple(name for name in before if name not in after))
+    return DirectoryChanges(written, tuple(name for name in before if name not in after))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.series import SeriesEntry
 from patchq.model.settings import Settings
 from patchq.model.verdict import Verdict
@@ -73,7 +73,7 @@ def require_order(selection: Selection) -> None:
     there = {
         record.name
         for record in selection.directory.retired
-        if record.standing is Standing.RETIRED and record.verdict is Verdict.UPSTREAMED
+        if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
     }
     for entry in selection.entries:
         for required in selection.directory.patches[entry.name].header.requires:

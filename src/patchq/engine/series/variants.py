@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from patchq.engine.series.selection import Selection, select
 from patchq.errors import Where
-from patchq.model.recipe import Choice, Recipe, read_recipe
+from patchq.model.recipe import Chosen, Recipe, read_recipe
 from patchq.model.settings import Settings
 from patchq.model.workspace import RECIPE, SeriesDirectory, Workspace
 
@@ -27,7 +27,7 @@ def guards_of(workspace: Workspace, tag: str, variants: Iterable[str]) -> tuple[
 
 def turn_on(
     settings: Settings, selection: Selection, names: Iterable[str]
-) -> tuple[Selection, Choice]:
+) -> tuple[Selection, Chosen]:
     """The selection with the guards of the variants ``names``, and the pins that then hold.
 
     Raises :class:`~patchq.errors.InputError` where a variant or a guard is not known, or two

@@ -10,7 +10,7 @@ from patchq.engine.verify.subject import Subject
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
-from patchq.model.retired import Standing
+from patchq.model.retired import RecordState
 from patchq.model.settings import PROJECT
 from patchq.model.verdict import Remembered
 from patchq.model.verification import Failure, Remark, Section
@@ -24,7 +24,7 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     failures = [
         Failure("is held for a person: bring it over by hand, or drop it", patch=record.name)
         for record in selection.directory.retired
-        if record.standing is Standing.HELD
+        if record.standing is RecordState.HELD
     ]
     try:
         require_order(selection)

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
-from patchq.model.pins import Pin, Standing, compare_pin
+from patchq.model.pins import Pin, PinState, compare_pin
 from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.settings import Target
 from patchq.model.verification import Failure, Remark, Section
@@ -31,17 +31,17 @@ Reader = Callable[[str], bytes | None]
 """The content of a path of the tree, None where there is none."""
 
 _WORDS = {
-    Standing.EQUAL: "equal",
-    Standing.INSIDE: "inside upstream's range",
-    Standing.AHEAD: "ahead of upstream",
-    Standing.BEHIND: "behind upstream",
-    Standing.OUTSIDE: "outside upstream's range",
-    Standing.FREE: "upstream takes any version",
-    Standing.ABSENT: "upstream does not ask for it",
-    Standing.INCOMPARABLE: "cannot be compared as a version",
+    PinState.EQUAL: "equal",
+    PinState.INSIDE: "inside upstream's range",
+    PinState.AHEAD: "ahead of upstream",
+    PinState.BEHIND: "behind upstream",
+    PinState.OUTSIDE: "outside upstream's range",
+    PinState.FREE: "upstream takes any version",
+    PinState.ABSENT: "upstream does not ask for it",
+    PinState.INCOMPARABLE: "cannot be compared as a version",
 }
 _NOT_TOML = (ValueError, RecursionError)
-_TO_DECIDE = (Standing.BEHIND, Standing.OUTSIDE)
+_TO_DECIDE = (PinState.BEHIND, PinState.OUTSIDE)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Compared:
     asked: Asked | None
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> PinState:
         """How the one stands to the other."""
         return compare_pin(self.pin.specifier, self.asked.specifier if self.asked else None)
 
@@ -71,7 +71,7 @@ class Compared:
         theirs = ""
         if self.asked and self.asked.specifier:
             theirs = f", upstream has {self.asked.specifier}"
-            if standing is Standing.INCOMPARABLE:
+            if standing is PinState.INCOMPARABLE:
                 theirs += f" ({self.asked.where})"
         return f"{self.pin.name}{self.pin.specifier}: {_WORDS[standing]}{theirs}"
 

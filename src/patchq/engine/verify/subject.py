@@ -18,7 +18,7 @@ from patchq.model.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Step:
+class PatchStep:
     """A patch in its place: the tree it stands on, and what it makes of it."""
 
     patch: Patch
@@ -39,7 +39,7 @@ class Subject:
     selection: Selection
     base: Base
     recipe: Recipe
-    steps: tuple[Step, ...]
+    steps: tuple[PatchStep, ...]
 
     @property
     def tree(self) -> str:
@@ -105,12 +105,12 @@ def put_in_place(project: Project, selection: Selection) -> Subject:
     )
 
 
-def stand(project: Project, base: Base, patches: Sequence[Patch]) -> tuple[Step, ...]:
+def stand(project: Project, base: Base, patches: Sequence[Patch]) -> tuple[PatchStep, ...]:
     """Each patch on the base and the patches before it; raises as :func:`put_in_place` does."""
     stack, tree = Stack(project.store), base.tree
     steps = []
     for patch in patches:
         applied = stack.apply(tree, patch, onto=base.name)
-        steps.append(Step(patch, tree, applied))
+        steps.append(PatchStep(patch, tree, applied))
         tree = applied.tree
     return tuple(steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine.workspace.upstream_range import Hop
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.store import Store
 from patchq.model.lock import Lock
@@ -27,9 +27,9 @@ class Project:
         """Where answers are kept that can be had again."""
         return self.workspace.cache_dir
 
-    def hop(self, old: str, new: str) -> Hop:
+    def upstream_range(self, old: str, new: str) -> UpstreamRange:
         """The way from one locked base to another."""
-        return Hop(
+        return UpstreamRange(
             self.store,
             self.lock,
             self.settings,

@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Change:
+class StagedPath:
     """One path of a transaction: whether it existed before, and a digest of what it becomes."""
 
     path: str
@@ -66,7 +66,7 @@ class Journal:
 
     label: str
     time: str
-    changes: tuple[Change, ...]
+    changes: tuple[StagedPath, ...]
 
     def encode(self) -> bytes:
         """The journal as JSON."""
@@ -83,11 +83,11 @@ class Journal:
             raise ValueError(f"not as it was written: {error!r}") from error
 
 
-def _read_change(fields: Mapping[str, Any]) -> Change:
+def _read_change(fields: Mapping[str, Any]) -> StagedPath:
     path, digest = _text(fields["path"]), fields["digest"]
     if not _is_inside(PurePosixPath(path)):
         raise ValueError(f"{path!r} is not inside the workspace")
-    return Change(
+    return StagedPath(
         path=path,
         kind=Kind(fields["kind"]),
         existed=bool(fields["existed"]),
@@ -296,22 +296,22 @@ class _Slot:
         _write(self.directory / "journal", Journal(label, time, changes).encode())
         self.enter("journal", _FORWARD)
 
-    def _stage_one(self, index: int, name: PurePosixPath, content: _Content) -> Change:
+    def _stage_one(self, index: int, name: PurePosixPath, content: _Content) -> StagedPath:
         target, new, old = self.root / name, self._new(index), self._old(index)
         existed = os.path.lexists(target)
         match content:
             case None:
-                return Change(str(name), Kind.ABSENT, existed, None)
+                return StagedPath(str(name), Kind.ABSENT, existed, None)
             case bytes() | _Kept():
                 _write(new, content.content if isinstance(content, _Kept) else content)
                 # Copied, not moved: a reader finds the file at every moment.
                 if existed:
                     _write(old, target.read_bytes())
                 kind = Kind.KEPT if isinstance(content, _Kept) else Kind.FILE
-                return Change(str(name), kind, existed, _digest(new))
+                return StagedPath(str(name), kind, existed, _digest(new))
             case _:
                 _write_tree(new, content)
-                return Change(str(name), Kind.DIRECTORY, existed, _digest(new))
+                return StagedPath(str(name), Kind.DIRECTORY, existed, _digest(new))
 
     def _new(self, index: int) -> Path:
         return self.directory / "new" / str(index)
@@ -328,7 +328,7 @@ class _Slot:
         # Not synced: were it lost, recovery would find everything in place already.
         (self.directory / _FORWARD).rename(self.directory / _DONE)
 
-    def _put_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
+    def _put_one(self, target: Path, change: StagedPath, new: Path, old: Path) -> None:
         if change.kind is not Kind.ABSENT and not new.exists():
             return
         in_the_way = change.existed and change.kind in (Kind.DIRECTORY, Kind.ABSENT)
@@ -350,7 +350,7 @@ class _Slot:
         sync(self.directory)
         self.discard()
 
-    def _take_back_one(self, target: Path, change: Change, new: Path, old: Path) -> None:
+    def _take_back_one(self, target: Path, change: StagedPath, new: Path, old: Path) -> None:
         if change.kind is Kind.KEPT and target.exists():
             keep_aside(self.root, target, target.read_bytes())
         placed = change.kind is not Kind.ABSENT and not new.exists()
@@ -373,7 +373,7 @@ class _Slot:
             except OSError:
                 return
 
-    def _sync_all(self, changes: tuple[Change, ...]) -> None:
+    def _sync_all(self, changes: tuple[StagedPath, ...]) -> None:
         parents = {(self.root / change.path).parent for change in changes}
         for directory in (*sorted(parents), self.directory / "new", self.directory / "old"):
             if directory.exists():

@@ -19,7 +19,7 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.objects import MissingObjectError
-from patchq.git.partial import TIPS, Showing, Supply, silently
+from patchq.git.partial import TIPS, ObjectSource, Showing, silently
 from patchq.git.remote import Remote
 from patchq.git.remote import is_url as is_url  # the engine's callers ask here
 from patchq.git.store import Store, open_store
@@ -58,13 +58,13 @@ def open_upstream(
     """
     if is_url(location):
         ensure_state_dir(workspace)
-        supply = Supply(location, terminal, showing)
+        supply = ObjectSource(location, terminal, showing)
         return Opened(open_store(workspace.store_path, supply=supply), ())
     locked = workspace.lock().upstream
     start = workspace.root if location == locked else Path.cwd()
     lender = find_lender(start / local_path(location))
     ensure_state_dir(workspace)
-    supply = Supply(locked if is_url(locked) else lender.promisor, terminal, showing)
+    supply = ObjectSource(locked if is_url(locked) else lender.promisor, terminal, showing)
     return Opened(open_store(workspace.store_path, lender, supply), lender.limits)
 
 
@@ -153,7 +153,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Pin:
+class FoundBase:
     """A base as upstream has it now, and by what it was found (a full ref, or a commit id)."""
 
     base: Base
@@ -169,7 +169,9 @@ def parse_request(text: str) -> Request:
     return Request(name, revision or None)
 
 
-def lock_names(lock: Lock, upstream: Upstream, requests: Sequence[Request]) -> tuple[Pin, ...]:
+def lock_names(
+    lock: Lock, upstream: Upstream, requests: Sequence[Request]
+) -> tuple[FoundBase, ...]:
     """What upstream has under the names asked for, brought into the store.
 
     Raises :class:`UpstreamError` where it has none, or where the lock has the name with another
@@ -182,7 +184,7 @@ def lock_names(lock: Lock, upstream: Upstream, requests: Sequence[Request]) -> t
     pins = []
     for request, (origin, commit) in found.items():
         tree, date = upstream.store.describe(commit)
-        pins.append(Pin(Base(request.name, commit, tree, date), origin))
+        pins.append(FoundBase(Base(request.name, commit, tree, date), origin))
     upstream.store.check(pin.base for pin in pins)
     return tuple(pins)
 
@@ -288,7 +290,7 @@ def _refspec(source: str, name: str) -> str:
 # Fetching
 
 
-class Outcome(Enum):
+class BaseState(Enum):
     """How a base that the lock names came to be in the store."""
 
     PRESENT = "is there"
@@ -301,7 +303,7 @@ def fetch_bases(
     store: Store,
     remote: Remote | None,
     bases: Sequence[Base],
-) -> Iterator[tuple[Base, Outcome]]:
+) -> Iterator[tuple[Base, BaseState]]:
     """Bring ``bases`` into the store and check them against the lock, one after another.
 
     ``remote`` has what neither store nor lender has. With a remote and no lender, upstream's main
@@ -318,15 +320,15 @@ def fetch_bases(
         _fetch(lock, remote, missing, branch)
     store.check(from_git)
     for base in from_git:
-        yield base, Outcome.FETCHED if base in missing else Outcome.PRESENT
+        yield base, BaseState.FETCHED if base in missing else BaseState.PRESENT
     for base in bases:
         if base.archive is not None:
             if _has(store, base):
                 store.check((base,))
-                yield base, Outcome.PRESENT
+                yield base, BaseState.PRESENT
             else:
                 bring_archive(workspace, store, lock, base, base.archive)
-                yield base, Outcome.IMPORTED
+                yield base, BaseState.IMPORTED
 
 
 def _has(store: Store, base: Base) -> bool:

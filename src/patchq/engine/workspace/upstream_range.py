@@ -53,7 +53,7 @@ class _Covered:
         return all(coverage.covers_path(path) for coverage in self.coverages)
 
 
-class Hop:
+class UpstreamRange:
     """From ``old`` to ``new``, two bases of the lock that are present in the store."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Hop:
 
     @cached_property
     def identity(self) -> list[object]:
-        """All that answers about this hop depend on, for keys of kept answers.
+        """All that answers about this span depend on, for keys of kept answers.
 
         Where history is cut off, or a base is not in the store, answers may be others than later.
         """

@@ -14,12 +14,12 @@ from itertools import product
 
 from patchq.engine.series.stack import Stack
 from patchq.engine.verify.build.cmake import has_cmake
-from patchq.engine.verify.build.evaluate import Prober, Question
-from patchq.engine.verify.build.inert import Search
+from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
+from patchq.engine.verify.build.inert import InertSince
 from patchq.engine.verify.build.layout import LISTS, is_cmake
-from patchq.engine.verify.build.leave_one_out import Part, take_apart
+from patchq.engine.verify.build.leave_one_out import SeriesPart, take_apart
 from patchq.engine.verify.build.project_dir import ROOT, directory_in, project_at
-from patchq.engine.verify.subject import Step
+from patchq.engine.verify.subject import PatchStep
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.git.apply import Applied
@@ -57,7 +57,7 @@ class Evaluator:
         self._targets = project.settings.targets
         self._prober = Prober(project.store, project.settings.checks.build, project.cache)
 
-    def evaluate(self, steps: Sequence[Step]) -> Evaluated:
+    def evaluate(self, steps: Sequence[PatchStep]) -> Evaluated:
         """The builds for every target of the settings, and the effects of each patch on them.
 
         Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate them with.
@@ -88,7 +88,7 @@ class Evaluator:
 
         It is looked for where the patch acts on another target, which tells what it is for.
         """
-        search = Search(self._project, self._base, self._prober)
+        search = InertSince(self._project, self._base, self._prober)
         targets = {target.name: target for target in self._targets}
         acting = {effect.patch: effect for effect in effects if effect.effect in _ACTING}
         return tuple(
@@ -99,7 +99,7 @@ class Evaluator:
         )
 
     def _effect(
-        self, part: Part, target: Target, builds: Mapping[str, Build], whole: str
+        self, part: SeriesPart, target: Target, builds: Mapping[str, Build], whole: str
     ) -> PatchEffect:
         step, base = part.step, self._base.tree
         name = step.patch.name
@@ -121,7 +121,7 @@ class Evaluator:
             return replace(found, effect=Effect.DEFAULT, undone_by=undone_by)
         return found
 
-    def _idle(self, step: Step) -> Effect:
+    def _idle(self, step: PatchStep) -> Effect:
         """What a patch without a change is: only CMake files are evaluated to the last word."""
         prefix = "" if self._directory == ROOT else f"{self._directory}/"
         seen = (path.startswith(prefix) and is_cmake(path) for path in step.applied.paths)
@@ -146,7 +146,7 @@ class Evaluator:
         gone = Remark("there is no such file", Where(f"{self._directory}/{LISTS}"))
         projects = [project_at(objects, tree, self._directory) for tree, _, _ in asked]
         questions = [
-            Question(project, self._directory, target, options)
+            BuildQuestion(project, self._directory, target, options)
             for project, (_, target, options) in zip(projects, asked, strict=True)
             if project
         ]
@@ -166,11 +166,11 @@ def effects_on(
     directory = directory_in(project, base.tree)
     if directory is None or not project.settings.targets or not has_cmake():
         return {}
-    stack, tree, steps = Stack(project.store), base.tree, list[Step]()
+    stack, tree, steps = Stack(project.store), base.tree, list[PatchStep]()
     for patch in patches:
         applied = stack.try_apply(tree, patch)
         if isinstance(applied, Applied):
-            steps.append(Step(patch, tree, applied))
+            steps.append(PatchStep(patch, tree, applied))
             tree = applied.tree
     found: dict[str, tuple[PatchEffect, ...]] = {}
     for effect in Evaluator(project, base, directory).evaluate(steps).effects:

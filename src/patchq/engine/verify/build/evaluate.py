@@ -29,7 +29,7 @@ from patchq.engine.verify.build import (
 )
 from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
 from patchq.engine.verify.build.flag_lines import Call
-from patchq.engine.verify.build.layout import Layout, ProjectFiles, is_cmake
+from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
 from patchq.engine.verify.build.stored import placed, read_build, write_build
 from patchq.engine.verify.build.trace import Reading
 from patchq.errors import Where
@@ -49,7 +49,7 @@ _EVALUATED = re.compile(r":(\d+):EVAL$")
 
 
 @dataclass(frozen=True)
-class Question:
+class BuildQuestion:
     """A project to evaluate: the tree that is its directory, for a target, with more options.
 
     ``directory`` is the project's path in the whole tree, for places in answers.
@@ -70,11 +70,11 @@ class Prober:
         self._cache = cache
         self._projects: dict[str, ProjectFiles] = {}
 
-    def probe(self, question: Question) -> Build:
+    def probe(self, question: BuildQuestion) -> Build:
         """What the project of ``question`` builds; see :meth:`probe_all`."""
         return self.probe_all([question])[0]
 
-    def probe_all(self, questions: Sequence[Question]) -> list[Build]:
+    def probe_all(self, questions: Sequence[BuildQuestion]) -> list[Build]:
         """What each project builds, in order; those not known yet side by side.
 
         Raises :class:`PatchqError` where there is no CMake to evaluate them with.
@@ -99,8 +99,8 @@ class Prober:
         return self._projects[tree]
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout(self._store.objects)
+    def _layout(self) -> ProjectLayout:
+        return ProjectLayout(self._store.objects)
 
     def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
         runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
@@ -153,7 +153,7 @@ class Prober:
 class _Job:
     """A question together with all that its answer depends on."""
 
-    question: Question
+    question: BuildQuestion
     project: ProjectFiles
     settings: BuildSettings
     program: CMake
@@ -195,7 +195,7 @@ class _Job:
 class _Run:
     """One evaluation, made again where it turns out to read a file that was only a name."""
 
-    def __init__(self, job: _Job, layout: Layout):
+    def __init__(self, job: _Job, layout: ProjectLayout):
         self.job = job
         self.reads: frozenset[str] = frozenset()
         self.build: Build | None = None

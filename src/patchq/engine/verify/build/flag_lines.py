@@ -46,7 +46,7 @@ class Call:
         return self.arguments[position]
 
 
-class Origins:
+class FlagLines:
     """Finds the lines of flags among ``calls``, which are in the order of the evaluation."""
 
     def __init__(self, calls: Sequence[Call], source: Callable[[str], Sequence[str]]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.verify.build.evaluate import Prober, Question
+from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
 from patchq.engine.verify.build.layout import is_cmake
 from patchq.engine.verify.build.project_dir import directory_in, project_at
 from patchq.engine.workspace.project import Project
@@ -17,7 +17,7 @@ from patchq.model.verification import Change
 
 
 @dataclass(frozen=True)
-class Search:
+class InertSince:
     """Looks back from ``base`` for a commit after which upstream builds as a patch asks."""
 
     project: Project
@@ -53,10 +53,10 @@ class Search:
     def _commit(
         self, old: Base, new: Base, target: Target, purpose: Sequence[Change]
     ) -> Evidence | None:
-        hop = self.project.hop(old.name, new.name)
+        span = self.project.upstream_range(old.name, new.name)
         paths = sorted({path for base in (old, new) for path in self._cmake_files(base.tree)})
         found = None
-        for commit in reversed(hop.commits(paths)):
+        for commit in reversed(span.commits(paths)):
             done = self._done(commit.tree, target, purpose)
             if done is None:
                 return None
@@ -64,7 +64,7 @@ class Search:
                 break
             found = commit
         text = f"since then upstream builds for {target.name} as the patch asks"
-        return hop.evidence(EvidenceKind.MERGED, text, found) if found else None
+        return span.evidence(EvidenceKind.MERGED, text, found) if found else None
 
     def _done(self, tree: str, target: Target, purpose: Sequence[Change]) -> bool | None:
         """Whether a tree builds as asked; None where that is not known."""
@@ -72,7 +72,7 @@ class Search:
         if found is None:
             return None
         directory, project = found
-        build = self.prober.probe(Question(project, directory, target))
+        build = self.prober.probe(BuildQuestion(project, directory, target))
         return None if build.problems else all(change.done_in(build) for change in purpose)
 
     def _cmake_files(self, tree: str) -> Iterator[str]:

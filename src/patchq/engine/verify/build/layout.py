@@ -53,7 +53,7 @@ class ProjectFiles:
         return [sorted(self.files), self.lists]
 
 
-class Layout:
+class ProjectLayout:
     """A project's files on disk: those that CMake reads with their content, others as names.
 
     One directory shows one project after another; what they have in common stays. It is gone with

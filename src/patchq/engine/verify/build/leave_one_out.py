@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchq.engine.verify.subject import Step
-from patchq.git.merge import Question
+from patchq.engine.verify.subject import PatchStep
+from patchq.git.merge import MergeQuestion
 from patchq.git.store import Store
 
 
 @dataclass(frozen=True)
-class Part:
+class SeriesPart:
     """A patch in its place; ``alone`` on the base; ``left_out``: the whole series without it.
 
     None where a three-way merge cannot take it apart from its neighbours.
     """
 
-    step: Step
+    step: PatchStep
     alone: str | None
     left_out: str | None
 
@@ -28,21 +28,21 @@ class Part:
         return tuple(tree for tree in trees if tree is not None)
 
 
-def take_apart(store: Store, base: str, steps: Sequence[Step]) -> tuple[Part, ...]:
+def take_apart(store: Store, base: str, steps: Sequence[PatchStep]) -> tuple[SeriesPart, ...]:
     """Each patch of a series on the tree ``base``, apart from the others."""
     if not steps:
         return ()
     whole = steps[-1].tree
     alone = _moved(store, [_Move(step, step.onto, step.tree, base) for step in steps])
     left_out = _moved(store, [_Move(step, step.tree, step.onto, whole) for step in steps])
-    return tuple(Part(*part) for part in zip(steps, alone, left_out, strict=True))
+    return tuple(SeriesPart(*part) for part in zip(steps, alone, left_out, strict=True))
 
 
 @dataclass(frozen=True)
 class _Move:
     """The way from one tree of a step to the other, to be gone on another tree."""
 
-    step: Step
+    step: PatchStep
     before: str
     after: str
     onto: str
@@ -51,7 +51,7 @@ class _Move:
 def _moved(store: Store, moves: Sequence[_Move]) -> list[str | None]:
     objects = store.objects
     questions = [
-        Question(
+        MergeQuestion(
             *(
                 objects.tree_of(objects.files(tree, move.step.applied.paths))
                 for tree in (move.before, move.onto, move.after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchq.engine.verify.build.evaluate import Prober, Question
+from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
 from patchq.engine.verify.build.layout import LISTS
 from patchq.engine.verify.build.project_dir import project_at
 from patchq.engine.verify.subject import Subject
@@ -24,7 +24,7 @@ def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
     if tree is None:
         return ()
     prober = Prober(project.store, project.settings.checks.build, project.cache)
-    questions = [Question(tree, directory, target) for target in targets]
+    questions = [BuildQuestion(tree, directory, target) for target in targets]
     return tuple(
         TargetBuild(target, Build(), build)
         for target, build in zip(targets, prober.probe_all(questions), strict=True)

@@ -15,7 +15,7 @@ from posixpath import normpath
 
 from patchq.engine.verify.build.architectures import architectures, property_flags
 from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
-from patchq.engine.verify.build.flag_lines import Call, Origins
+from patchq.engine.verify.build.flag_lines import Call, FlagLines
 from patchq.errors import Where
 from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
 
@@ -108,7 +108,7 @@ class Reading:
         self._calls = calls
         self._cuda = cuda
         self._shown = shown
-        self._origins = Origins(calls, source)
+        self._origins = FlagLines(calls, source)
         self._directories = [_Directory("")]
         self._targets: dict[str, _Target] = {}
         self._aliases: dict[str, str] = {}
