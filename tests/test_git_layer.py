@@ -321,7 +321,7 @@ def test_where_a_file_went(upstream: Miniature, store: Store, tmp_path: Path) ->
 def test_what_was_found_is_kept(upstream: Miniature, store: Store, tmp_path: Path) -> None:
     upstream.move("ä", "a/ö", "Move")
     first = renames(upstream, store, tmp_path).renames
-    (cache,) = tmp_path.glob("*.json")
+    (cache,) = tmp_path.rglob("*.json")
     again = RenameMap(store.git, store.objects, tree(upstream, "v1"), tree(upstream), tmp_path)
     assert again.renames == first == {"ä/ü ö.txt": "a/ö/ü ö.txt"}
     cache.write_text(cache.read_text()[:7])

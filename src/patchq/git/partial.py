@@ -11,19 +11,19 @@ lies between them, and the one after that the rest of history: there are three a
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from patchq.errors import UpstreamError
 from patchq.git.lender import borrowed
 from patchq.git.process import Git
 from patchq.git.remote import Remote
+from patchq.kept_answers import KeptAnswers
 
 TIPS = ("refs/upstream/bases", "refs/upstream/main")
 """The refs of the store whose history is upstream's."""
@@ -251,6 +251,9 @@ class MissingObjects:
         return frozenset(oid for oid, _, answer in rows if answer == "missing")
 
 
+_KEY = "known"
+
+
 class _Known:
     """Sets of commits found to be whole with all between them, kept for later runs.
 
@@ -258,7 +261,7 @@ class _Known:
     """
 
     def __init__(self, directory: Path, packs: Iterable[Path]):
-        self._file = directory / "whole.json"
+        self._cache = KeptAnswers(directory / "whole", "patchq.whole/1", dict[str, Any], dict)
         self._shallow = directory / "shallow"
         self._packs = packs
         self._sets = self._load()
@@ -275,16 +278,15 @@ class _Known:
             "ends": self._ends(),
             "whole": [sorted(known) for known in self._sets],
         }
-        aside = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        aside.write_text(json.dumps(facts))
-        aside.replace(self._file)
+        self._cache.put(_KEY, facts)
 
     def _load(self) -> list[frozenset[str]]:
-        try:
-            facts = json.loads(self._file.read_text())
-        except (FileNotFoundError, ValueError):
-            return []
-        if not set(facts["packs"]) <= set(self._names()) or facts["ends"] != self._ends():
+        facts = self._cache.get(_KEY)
+        if (
+            facts is None
+            or not set(facts["packs"]) <= set(self._names())
+            or facts["ends"] != self._ends()
+        ):
             return []
         return [frozenset(known) for known in facts["whole"]]
 

@@ -6,7 +6,6 @@ all candidates, not only those a patch happens to touch), asked for once a pair 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Protocol
 
 from patchq.git.objects import Objects, decode_path
 from patchq.git.process import Git, require_version
+from patchq.kept_answers import KeptAnswers, key_of
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,8 @@ class RenameMap:
         self._old = old
         self._new = new
         self._keep = keep
-        version = ".".join(map(str, require_version()))
-        kept = f"-{keep.identity}" if keep else ""
-        self._cache = cache / f"{old}-{new}{kept}-git{version}.json"
+        self._cache = KeptAnswers(cache, "patchq.renames/1", _read, dict)
+        self._key = key_of([old, new, keep and keep.identity, require_version()])
         self._renames: Mapping[str, str] | None = None
 
     @property
@@ -101,16 +100,11 @@ class RenameMap:
         return ranked[0][0] + path[len(directory) :]
 
     def _load(self) -> Mapping[str, str]:
-        if self._cache.is_file():
-            try:
-                known: dict[str, str] = json.loads(self._cache.read_text())
-                return known
-            except ValueError:
-                pass  # cut off while it was written: ask again
-        renames = self._ask_git()
-        self._cache.parent.mkdir(parents=True, exist_ok=True)
-        self._cache.write_text(json.dumps(renames, indent=0))
-        return renames
+        known = self._cache.get(self._key)
+        if known is None:
+            known = self._ask_git()
+            self._cache.put(self._key, known)
+        return known
 
     def _ask_git(self) -> dict[str, str]:
         output = self._git.run(
@@ -137,6 +131,10 @@ class RenameMap:
             return tree
         out = [path for path, _ in self._objects.walk(tree) if not keep.accepts(path)]
         return self._objects.overlay(tree, dict.fromkeys(out))
+
+
+def _read(kept: Mapping[str, str]) -> dict[str, str]:
+    return dict(kept)
 
 
 def _moved_directory(directory: str, old: str, new: str) -> str | None:

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from patchq.errors import UpstreamError
+from patchq.files import replace_file
 from patchq.git.apply import Applier
 from patchq.git.lender import Lender
 from patchq.git.merge import Merger
@@ -226,9 +227,7 @@ def _settle(file: Path, content: bytes) -> None:
     """Give ``file`` this content, in one step, unless it has it."""
     if file.is_file() and file.read_bytes() == content:
         return
-    aside = file.with_name(f"{file.name}.{os.getpid()}")
-    aside.write_bytes(content)
-    aside.replace(file)
+    replace_file(file, content)
 
 
 def _line(path: Path) -> bytes:

@@ -6,16 +6,13 @@ stands on, as they are on either side. Nothing is ever invalidated; a changed in
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from enum import Enum
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from patchq.engine.judge.judge import Judgement
+from patchq.kept_answers import KeptAnswers
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -28,46 +25,21 @@ from patchq.model.verdict import (
 )
 from patchq.model.workspace import Workspace
 
-
-def key_of(facts: object) -> str:
-    """The key of anything JSON can hold."""
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=True)
-    return sha256(text.encode()).hexdigest()
+VerdictCache = KeptAnswers[Mapping[str, Judgement]]
+"""Judgements by patch name."""
 
 
 def kept_verdicts(workspace: Workspace) -> VerdictCache:
-    """What the workspace keeps."""
-    return VerdictCache(workspace.cache_dir / "verdicts")
+    """The judgements that the workspace keeps."""
+    return KeptAnswers(workspace.cache_dir / "verdicts", "patchq.verdicts/1", _read_all, _write_all)
 
 
-class VerdictCache:
-    """Judgements in files below ``directory``, by key."""
+def _read_all(kept: Mapping[str, Any]) -> Mapping[str, Judgement]:
+    return {name: _read(fields) for name, fields in kept.items()}
 
-    def __init__(self, directory: Path):
-        self._directory = directory
 
-    def get(self, key: str) -> dict[str, Judgement] | None:
-        """What was kept under ``key``: judgements by patch name."""
-        file = self._file(key)
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-            return {name: _read(fields) for name, fields in kept.items()}
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
-            return None  # cut off, or of another version: find it again
-
-    def put(self, key: str, judgements: Mapping[str, Judgement]) -> None:
-        """Keep ``judgements`` under ``key``."""
-        file = self._file(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_name(f"{file.name}.{os.getpid()}")
-        kept = {name: _written(judgement) for name, judgement in judgements.items()}
-        aside.write_text(json.dumps(kept), encoding="utf-8")
-        aside.replace(file)
-
-    def _file(self, key: str) -> Path:
-        return self._directory / key[:2] / f"{key[2:]}.json"
+def _write_all(judgements: Mapping[str, Judgement]) -> dict[str, Any]:
+    return {name: _written(judgement) for name, judgement in judgements.items()}
 
 
 def _written(judgement: Judgement) -> dict[str, Any]:

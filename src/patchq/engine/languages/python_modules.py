@@ -6,8 +6,6 @@ The facts depend on the text alone, so they are kept under the id of its blob.
 from __future__ import annotations
 
 import ast
-import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from patchq.engine.languages.python_text import NotPythonError, Walker, parse
+from patchq.kept_answers import KeptAnswers
 
 _FORMAT = 2
 STAR = "*"
@@ -112,30 +111,22 @@ class FactsCache:
 
     def __init__(self, directory: Path):
         version = f"{_FORMAT}-python{sys.version_info.major}.{sys.version_info.minor}"
-        self._directory = directory / version
+        self._kept = KeptAnswers(directory, f"patchq.imports/{version}", _read, _written)
         self._known: dict[str, Facts] = {}
 
     def get(self, blob: str) -> Facts | None:
         """What was kept for ``blob``."""
         if blob not in self._known:
-            try:
-                kept = json.loads(self._file(blob).read_text(encoding="utf-8"))
-                self._known[blob] = _read(kept)
-            except (FileNotFoundError, ValueError, KeyError, TypeError):
-                return None  # new, or cut off: find it again
+            kept = self._kept.get(blob)
+            if kept is None:
+                return None
+            self._known[blob] = kept
         return self._known[blob]
 
     def put(self, blob: str, facts: Facts) -> None:
         """Keep ``facts`` for ``blob``."""
         self._known[blob] = facts
-        file = self._file(blob)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_name(f"{file.name}.{os.getpid()}")
-        aside.write_text(json.dumps(_written(facts)), encoding="utf-8")
-        aside.replace(file)
-
-    def _file(self, blob: str) -> Path:
-        return self._directory / blob[:2] / f"{blob[2:]}.json"
+        self._kept.put(blob, facts)
 
 
 def _written(facts: Facts) -> dict[str, Any]:

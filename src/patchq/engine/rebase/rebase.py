@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from patchq.engine.judge.cache import VerdictCache, kept_verdicts, key_of
+from patchq.engine.judge.cache import VerdictCache, kept_verdicts
 from patchq.engine.judge.joint_landing import Link, RunJudge
 from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
 from patchq.engine.rebase.conflict import Collision, collide
@@ -22,6 +22,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
 from patchq.git.mail import Mailer
+from patchq.kept_answers import key_of
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import RecordState, Retired, render_retired

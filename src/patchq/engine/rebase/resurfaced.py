@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 
-from patchq.engine.judge.cache import kept_verdicts, key_of
+from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.judge import RULES, Judgement
 from patchq.engine.rebase.retired import recall
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
+from patchq.kept_answers import key_of
 from patchq.model.lock import Base
 from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Memory, Remembered

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from patchq.engine.judge.cache import kept_verdicts, key_of
+from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
+from patchq.kept_answers import key_of
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired
 from patchq.model.verdict import EvidenceKind, Memory, PatchReport, Remembered, Verdict

@@ -6,13 +6,13 @@ Each is replaced in one step that survives a crash, and checked when it is read.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from patchq.errors import InputError, Where
+from patchq.files import replace_file, sync
 from patchq.model.workspace import Workspace, ensure_state_dir
 
 _State = TypeVar("_State")
@@ -59,14 +59,9 @@ class StateFile(Generic[_State]):
     def save(self, workspace: Workspace, state: _State) -> None:
         """Make ``state`` what the file says."""
         directory = ensure_state_dir(workspace)
-        aside = directory / f"{self.name}.new"
-        with aside.open("wb") as file:
-            fields = {"schema": self.schema, **self.write(state)}
-            file.write(json.dumps(fields, indent=1).encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(directory / self.name)
-        sync(directory)
+        fields = {"schema": self.schema, **self.write(state)}
+        content = json.dumps(fields, indent=1).encode("ascii")
+        replace_file(directory / self.name, content, durable=True)
 
     def forget(self, workspace: Workspace) -> None:
         """Take the file away, whatever it holds."""
@@ -82,12 +77,3 @@ def text_of(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {value!r}")
     return value
-
-
-def sync(directory: Path) -> None:
-    """Have the names in ``directory`` survive a crash (fsync(2))."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

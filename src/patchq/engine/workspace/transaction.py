@@ -29,8 +29,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from patchq.engine.workspace.locking import exclusive
-from patchq.engine.workspace.state_file import sync
 from patchq.errors import InputError, PatchqError, Where
+from patchq.files import replace_file, sync
 from patchq.model.workspace import Workspace
 
 KEPT = 20
@@ -189,9 +189,8 @@ def keep_aside(root: Path, path: Path, content: bytes) -> Path:
     """Keep what was to be, or was, the content of ``path``; returns where."""
     kept = aside(root, path)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    new = kept.with_name(f"{kept.name}.new")
-    new.write_bytes(content)
-    return new.replace(kept)
+    replace_file(kept, content)
+    return kept
 
 
 def kept_aside(workspace: Workspace, names: Iterable[str]) -> dict[Path, bytes]:

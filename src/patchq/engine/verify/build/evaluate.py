@@ -30,7 +30,7 @@ from patchq.engine.verify.build import (
 from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
 from patchq.engine.verify.build.flag_lines import Call
 from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
-from patchq.engine.verify.build.stored import placed, read_build, write_build
+from patchq.engine.verify.build.stored import KeptBuild, kept_builds, placed
 from patchq.engine.verify.build.trace import Reading
 from patchq.errors import Where
 from patchq.git.store import Store
@@ -67,7 +67,7 @@ class Prober:
     def __init__(self, store: Store, settings: BuildSettings, cache: Path):
         self._store = store
         self._settings = settings
-        self._cache = cache
+        self._cache = kept_builds(cache)
         self._projects: dict[str, ProjectFiles] = {}
 
     def probe(self, question: BuildQuestion) -> Build:
@@ -122,31 +122,15 @@ class Prober:
         return {key: run.build for key, run in runs.items()}
 
     def _kept(self, job: _Job) -> Build | None:
-        try:
-            kept = json.loads(self._file(job.key).read_text(encoding="utf-8"))
-            reads = kept["reads"]
-            if any(job.project.oid(path) != oid for path, oid in reads.items()):
-                return None
-            return read_build(kept["build"])
-        except FileNotFoundError:
+        kept = self._cache.get(job.key)
+        if kept is None or any(job.project.oid(path) != oid for path, oid in kept.reads.items()):
             return None
-        except (ValueError, KeyError, TypeError):
-            return None  # cut off: find it again
+        return kept.build
 
     def _keep(self, key: str, run: _Run) -> None:
-        file = self._file(key)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_name(f"{file.name}.{os.getpid()}")
         assert run.build is not None
-        kept = {
-            "reads": {path: run.job.project.oid(path) for path in sorted(run.reads)},
-            "build": write_build(run.build),
-        }
-        aside.write_text(json.dumps(kept), encoding="utf-8")
-        aside.replace(file)
-
-    def _file(self, key: str) -> Path:
-        return self._cache / "probe" / key[:2] / f"{key[2:]}.json"
+        reads = {path: run.job.project.oid(path) for path in sorted(run.reads)}
+        self._cache.put(key, KeptBuild(reads, run.build))
 
 
 @dataclass(frozen=True)

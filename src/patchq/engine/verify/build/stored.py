@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from patchq.errors import Where
+from patchq.kept_answers import KeptAnswers
 from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
 
 
-def write_build(build: Build) -> dict[str, Any]:
-    """``build`` as values that JSON can hold."""
-    return asdict(build)
+@dataclass(frozen=True)
+class KeptBuild:
+    """A build, and the blobs it was read from by path; it holds as long as they are the same."""
+
+    reads: Mapping[str, str | None]
+    build: Build
+
+
+def kept_builds(cache: Path) -> KeptAnswers[KeptBuild]:
+    """The builds kept below ``cache``."""
+    return KeptAnswers(cache / "probe", "patchq.build/1", _read, _write)
+
+
+def _write(kept: KeptBuild) -> dict[str, Any]:
+    return {"reads": dict(kept.reads), "build": asdict(kept.build)}
+
+
+def _read(kept: Mapping[str, Any]) -> KeptBuild:
+    return KeptBuild(dict(kept["reads"]), _read_build(kept["build"]))
 
 
 def placed(build: Build, directory: str) -> Build:
@@ -47,8 +65,7 @@ def placed(build: Build, directory: str) -> Build:
     )
 
 
-def read_build(kept: Mapping[str, Any]) -> Build:
-    """The build that :func:`write_build` wrote; raises KeyError or TypeError where it is none."""
+def _read_build(kept: Mapping[str, Any]) -> Build:
     return Build(
         targets=tuple(
             BuiltTarget(
