@@ -13,7 +13,7 @@ from miniature import Edits, MakeMiniature, Miniature, executable, submodule, sy
 from workspaces import make_workspace, open_project, placed
 
 from patchq.archives.reader import import_archive
-from patchq.engine.judge.judge import Judgement
+from patchq.engine.judge.case import Judgement
 from patchq.engine.rebase.rebase import Rebased, judge_series
 from patchq.git.process import Git
 from patchq.git.store import open_store

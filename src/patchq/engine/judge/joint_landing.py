@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.judge import Case, Judge, Judgement
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.judge import Judge
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry, Objects

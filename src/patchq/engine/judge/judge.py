@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from patchq.engine.judge import predicates
+from patchq.engine.judge.case import Case, Facts, Judgement, distinct
+from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.gone_code import (
     GoneSymbol,
     edits_imports,
@@ -21,7 +22,8 @@ from patchq.engine.judge.gone_code import (
     whole_file,
 )
 from patchq.engine.judge.history_walk import HistoryWalker, HunkHistory, LandedState
-from patchq.engine.judge.moved_removals import Removals, StillThere
+from patchq.engine.judge.moved_removals import Removals
+from patchq.engine.judge.outcomes import is_gone, outcomes, trail_outcomes, unsettled
 from patchq.engine.judge.text_check import State
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
@@ -29,14 +31,10 @@ from patchq.engine.series.hunks import Unit, locate, split_units
 from patchq.engine.series.repeated_lines import brought_by, find_duplicate
 from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_predicates
 from patchq.engine.series.stack import Stack
-from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.git.apply import Applied
-from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
-from patchq.git.merge import Merged
-from patchq.git.objects import Entries, Entry
-from patchq.model.diff import FileChange, split_lines
+from patchq.model.diff import split_lines
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -50,54 +48,6 @@ from patchq.model.verdict import (
 
 RULES = 11
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict, and the patch to carry where there is one."""
-
-    report: PatchReport
-    patch: Patch | None = None
-
-    @property
-    def stands(self) -> bool:
-        """Whether there is a patch that applies to the new base."""
-        return self.patch is not None and self.report.verdict is not Verdict.NOT_COVERED
-
-
-@dataclass(frozen=True)
-class Case:
-    """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
-
-    ``ours`` is the new base with the patches below it as they were carried. Where a person
-    ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
-    """
-
-    patch: Patch
-    applied: Applied
-    ours: str
-    accepted: bool = False
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What was found out about a case on the new base."""
-
-    case: Case
-    placements: Mapping[str, Placement]
-    entries: Entries  # ours, by the patch's own paths
-    merged: Merged
-
-    @property
-    def moves(self) -> dict[str, str]:
-        return {
-            path: place.new
-            for path, place in self.placements.items()
-            if place.new is not None and place.new != path
-        }
-
-    def with_state(self, where: Whereabouts) -> tuple[str, ...]:
-        return tuple(path for path, place in self.placements.items() if place.where is where)
 
 
 @dataclass(frozen=True)
@@ -120,6 +70,7 @@ class Judge:
         self._objects = span.store.objects
         self._merger = span.store.merger
         self._walker = HistoryWalker(span)
+        self._evidence = EvidenceMaker(span)
         self._carrier = Carrier(stack, Mailer(span.store.git, span.store.objects), self._objects)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
@@ -130,14 +81,14 @@ class Judge:
         archive = self._span.new if self._span.new.archive else self._span.old
         evidence = Evidence(
             EvidenceKind.NOT_COVERED,
-            f"{archive.name} is an archive that does not hold {_some(blind)}",
+            f"{archive.name} is an archive that does not hold {some(blind)}",
             paths=tuple(blind),
         )
         report = PatchReport(
             name=patch.name,
             verdict=Verdict.NOT_COVERED,
             paths=tuple(PathChange(path, None if path in blind else path) for path in patch.paths),
-            hunks=_outcomes(patch, HunkState.UNCOVERED),
+            hunks=outcomes(patch, HunkState.UNCOVERED),
             evidence=(evidence,),
             kind=patch.header.kind,
         )
@@ -150,14 +101,14 @@ class Judge:
             EvidenceKind.REQUIRES,
             "requires itself: nothing can stand before it"
             if patch.name in missing
-            else f"stands on {_some(missing)}, which is not in the series: it cannot be merged",
+            else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
         )
         state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
         report = PatchReport(
             name=patch.name,
             verdict=verdict,
             paths=tuple(PathChange(path, self._span.place(path).new) for path in patch.paths),
-            hunks=_outcomes(patch, state),
+            hunks=outcomes(patch, state),
             evidence=(*evidence, requires),
             blocked_by=tuple(missing),
             kind=patch.header.kind,
@@ -194,18 +145,18 @@ class Judge:
         trails, _ = self._follow(units, states, facts)
         return self._upstreamed(facts, trails)
 
-    def _find(self, case: Case) -> _Facts:
+    def _find(self, case: Case) -> Facts:
         applied = case.applied
-        placements = _distinct({path: self._span.place(path) for path in applied.paths})
+        placements = distinct({path: self._span.place(path) for path in applied.paths})
         entries = {
             path: self._objects.file(case.ours, place.new) if place.new else None
             for path, place in placements.items()
         }
         tree = self._objects.tree_of
         merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
-        return _Facts(case, placements, entries, merged)
+        return Facts(case, placements, entries, merged)
 
-    def _judge_blocked(self, facts: _Facts, blocked: Mapping[str, str]) -> Judgement:
+    def _judge_blocked(self, facts: Facts, blocked: Mapping[str, str]) -> Judgement:
         evidence = tuple(
             self._span.evidence(
                 EvidenceKind.CONFLICTING_CHANGE,
@@ -215,19 +166,19 @@ class Judge:
             )
             for path, blocker in blocked.items()
         )
-        hunks = _outcomes(facts.case.patch, HunkState.CONFLICTING)
+        hunks = outcomes(facts.case.patch, HunkState.CONFLICTING)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
-    def _has_effect(self, facts: _Facts) -> bool:
+    def _has_effect(self, facts: Facts) -> bool:
         """Whether the patch merges, and changes something where it does."""
         merged = facts.merged
         return merged.clean and not self._nowhere(facts) and not self._is_empty(facts)
 
-    def _is_empty(self, facts: _Facts) -> bool:
+    def _is_empty(self, facts: Facts) -> bool:
         merged = facts.merged
         return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
 
-    def _nowhere(self, facts: _Facts) -> bool:
+    def _nowhere(self, facts: Facts) -> bool:
         """Whether the merge would put a file where it has no certain place."""
         return any(
             facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)
@@ -236,7 +187,7 @@ class Judge:
 
     # -- the merge is clean ------------------------------------------------------------------
 
-    def _judge_clean(self, facts: _Facts) -> Judgement:
+    def _judge_clean(self, facts: Facts) -> Judgement:
         lost = self._lost_references(facts)
         if lost and all(item.is_certain for item in lost):
             return self._unreferenced(facts, lost, Verdict.UNREACHABLE, HunkState.GONE)
@@ -259,26 +210,26 @@ class Judge:
                 for hunk in self._carried_hunks(facts, upstream)
             )
             trails, _ = self._follow(units, states, facts)
-            landed = self._merged([trail for trail in trails if trail.landed])
+            landed = self._evidence.merged([trail for trail in trails if trail.landed])
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
-            evidence = tuple(item for _, item in twice) + landed + self._moves(facts)
+            evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         if lost:
             return self._unreferenced(facts, lost, Verdict.CONFLICT, HunkState.CONFLICTING)
         trails, standing = self._follow(units, states, facts) if upstream else ([], ())
         if standing:
-            hunks = _trail_outcomes(trails, facts)
-            verdict = _unsettled(trails)
-            evidence = standing + self._merged(trails) + self._moves(facts)
+            hunks = trail_outcomes(trails, facts)
+            verdict = unsettled(trails)
+            evidence = standing + self._evidence.merged(trails) + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         carried = self._carry(facts)
-        evidence = self._moves(facts)
+        evidence = self._evidence.moves(facts)
         if upstream:
             verdict = Verdict.PARTIAL
-            evidence += self._merged(trails)
+            evidence += self._evidence.merged(trails)
         elif carried.rewrite is Rewrite.HUNKS:
             verdict = Verdict.ADAPTED
-            evidence += self._context_changes(facts)
+            evidence += self._evidence.context_changes(facts)
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
         patch = self.with_predicates(carried.patch)
@@ -293,7 +244,7 @@ class Judge:
         )
         return Judgement(report, patch)
 
-    def _carry(self, facts: _Facts) -> Carried:
+    def _carry(self, facts: Facts) -> Carried:
         case = facts.case
         new_path = {path: place.new or path for path, place in facts.placements.items()}
         before = {new_path[path]: entry for path, entry in facts.entries.items()}
@@ -303,7 +254,7 @@ class Judge:
         }
         stray = {path for path, _ in self._objects.walk(facts.merged.tree)} - new_path.keys()
         if stray:
-            raise PatchqError(f"{case.patch.name}: the merge touched {_some(sorted(stray))}")
+            raise PatchqError(f"{case.patch.name}: the merge touched {some(sorted(stray))}")
         tree = self._objects.overlay(
             case.ours, {path: entry for path, entry in after.items() if entry != before[path]}
         )
@@ -325,7 +276,7 @@ class Judge:
         return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
 
     def _carried_hunks(
-        self, facts: _Facts, upstream: set[tuple[str, int]]
+        self, facts: Facts, upstream: set[tuple[str, int]]
     ) -> tuple[HunkOutcome, ...]:
         outcomes = []
         for change in facts.case.patch.files:
@@ -345,34 +296,8 @@ class Judge:
                 )
         return tuple(outcomes)
 
-    def _context_changes(self, facts: _Facts) -> tuple[Evidence, ...]:
-        """The commits from which on the lines of a file's hunks stand nowhere as they were."""
-        evidence = []
-        for change in facts.case.patch.files:
-            path = change.paths[0]
-            new = facts.placements[path].new if path in facts.placements else None
-            entry = facts.entries.get(path)
-            if not change.hunks or new is None or entry is None or self._places(change, entry):
-                continue
-            found = None
-            for commit in reversed(self._span.commits((path,))):
-                then = next(
-                    (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
-                )
-                if then is None or self._places(change, then):
-                    break
-                found = commit
-            text = f"changed lines around the hunks of {path}"
-            evidence.append(
-                self._span.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
-            )
-        return tuple(item for item in evidence if item.commit)
-
-    def _places(self, change: FileChange, entry: Entry) -> tuple[int, ...] | None:
-        return locate(change.hunks, split_lines(self._objects.blob(entry)))
-
     def _duplicates(
-        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+        self, units: Sequence[Unit], states: Sequence[State], facts: Facts
     ) -> list[tuple[tuple[str, int], Evidence]]:
         """Hunks whose added lines upstream put elsewhere in the file, with the evidence."""
         applying = {
@@ -408,14 +333,14 @@ class Judge:
                 )
         return found
 
-    def _lost_references(self, facts: _Facts) -> list[LostReference]:
+    def _lost_references(self, facts: Facts) -> list[LostReference]:
         """The files that the patch edits, where nothing refers to any of them any more."""
         edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
         lost = [self._references.lost(path) for path in edited]
         return [item for item in lost if item is not None] if all(lost) else []
 
     def _unreferenced(
-        self, facts: _Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
+        self, facts: Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
     ) -> Judgement:
         evidence = tuple(
             self._span.evidence(
@@ -426,13 +351,13 @@ class Judge:
             )
             for item in lost
         )
-        hunks = _outcomes(facts.case.patch, state)
-        evidence += self._moves(facts)
+        hunks = outcomes(facts.case.patch, state)
+        evidence += self._evidence.moves(facts)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
 
     # -- the merge is empty, or collides -----------------------------------------------------
 
-    def _judge_collision(self, facts: _Facts) -> Judgement:
+    def _judge_collision(self, facts: Facts) -> Judgement:
         units, states = self._apart(facts)
         trails, standing = self._follow(units, states, facts)
         upstreamed = self._upstreamed(facts, trails)
@@ -445,38 +370,42 @@ class Judge:
                 self._report(
                     facts,
                     Verdict.UNREACHABLE,
-                    hunks=_outcomes(facts.case.patch, HunkState.GONE),
+                    hunks=outcomes(facts.case.patch, HunkState.GONE),
                     evidence=evidence,
                 )
             )
-        evidence += standing + self._merged(trails)
-        ruled = self._ruled(facts, _trail_outcomes(trails, facts))
+        evidence += standing + self._evidence.merged(trails)
+        ruled = self._ruled(facts, trail_outcomes(trails, facts))
         if ruled is not None:
             return ruled
         lost = any(not loss.trail.once_landed for loss in losses)
-        verdict = Verdict.CONFLICT if lost else _unsettled(trails)
-        evidence += self._collisions(trails) + self._moves(facts) + self._splits(facts)
+        verdict = Verdict.CONFLICT if lost else unsettled(trails)
+        evidence += (
+            self._evidence.collisions(trails)
+            + self._evidence.moves(facts)
+            + self._evidence.splits(facts)
+        )
         return Judgement(
-            self._report(facts, verdict, hunks=_trail_outcomes(trails, facts), evidence=evidence)
+            self._report(facts, verdict, hunks=trail_outcomes(trails, facts), evidence=evidence)
         )
 
-    def _upstreamed(self, facts: _Facts, trails: Sequence[HunkHistory]) -> Judgement | None:
+    def _upstreamed(self, facts: Facts, trails: Sequence[HunkHistory]) -> Judgement | None:
         if not all(trail.has_landed for trail in trails):
             return None
         return Judgement(
             self._report(
                 facts,
                 Verdict.UPSTREAMED,
-                hunks=_trail_outcomes(trails, facts),
-                evidence=self._merged(trails),
+                hunks=trail_outcomes(trails, facts),
+                evidence=self._evidence.merged(trails),
             )
         )
 
-    def _losses(self, trails: Sequence[HunkHistory], facts: _Facts) -> list[_Loss]:
+    def _losses(self, trails: Sequence[HunkHistory], facts: Facts) -> list[_Loss]:
         """The units whose file, or whose function in a file that lives on, is gone."""
         losses = []
         for trail in trails:
-            if _is_gone(trail, facts):
+            if is_gone(trail, facts):
                 losses.append(_Loss(trail, None))
             elif trail.end is State.COLLIDES and not trail.has_landed:
                 new = facts.placements[trail.unit.paths[0]].new
@@ -506,7 +435,7 @@ class Judge:
             and not any(item.kind is EvidenceKind.CODE_MOVED for item in evidence)
         )
 
-    def _gone_evidence(self, facts: _Facts, losses: Sequence[_Loss]) -> tuple[Evidence, ...]:
+    def _gone_evidence(self, facts: Facts, losses: Sequence[_Loss]) -> tuple[Evidence, ...]:
         if not losses:
             return ()
         evidence = []
@@ -522,7 +451,10 @@ class Judge:
             regions.append(whole_file(self._span, path))
             evidence.append(
                 self._span.evidence(
-                    EvidenceKind.PATH_GONE, f"{path} is gone", self._removal(path), paths=(path,)
+                    EvidenceKind.PATH_GONE,
+                    f"{path} is gone",
+                    self._evidence.removal(path),
+                    paths=(path,),
                 )
             )
         symbols = {loss.symbol.definition: loss.symbol for loss in losses if loss.symbol}
@@ -536,7 +468,7 @@ class Judge:
         units = [loss.trail.unit for loss in losses]
         elsewhere = look_elsewhere(self._span, facts.case.patch, units, regions)
         if elsewhere.lines:
-            where = f", most in {_some(elsewhere.files)}" if elsewhere.files else ""
+            where = f", most in {some(elsewhere.files)}" if elsewhere.files else ""
             evidence.append(
                 Evidence(
                     EvidenceKind.CODE_MOVED,
@@ -554,18 +486,9 @@ class Judge:
             )
         return tuple(evidence)
 
-    def _removal(self, path: str) -> CommitInfo | None:
-        found = None
-        for commit in self._span.commits((path,)):
-            if self._objects.file(commit.tree, path) is None and any(
-                touch.old == path and touch.status in ("D", "R") for touch in commit.touches
-            ):
-                found = commit
-        return found
-
     # -- shared ------------------------------------------------------------------------------
 
-    def _apart(self, facts: _Facts) -> tuple[tuple[Unit, ...], list[State]]:
+    def _apart(self, facts: Facts) -> tuple[tuple[Unit, ...], list[State]]:
         """The units of the patch, and what a merge of each alone gives."""
         units = split_units(facts.case.patch, facts.case.applied, self._objects)
         if self._is_empty(facts):
@@ -574,7 +497,7 @@ class Judge:
         return units, self._walker.states(units, ours)
 
     def _follow(
-        self, units: Sequence[Unit], states: Sequence[State], facts: _Facts
+        self, units: Sequence[Unit], states: Sequence[State], facts: Facts
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
         """The trails of the units, and what shows that upstream only moved what they take out."""
         trails = self._walker.follow(units, states, facts.entries)
@@ -585,19 +508,7 @@ class Judge:
             replace(trail, fate=LandedState.ELSEWHERE) if id(trail) in moved else trail
             for trail in trails
         ]
-        return marked, tuple(map(self._standing_evidence, standing))
-
-    def _standing_evidence(self, standing: StillThere) -> Evidence:
-        where = _hunk_words(standing.trail)
-        if not standing.lines:
-            text = f"no line that {where} takes out says enough to tell whether it was only moved"
-        else:
-            place = f" in {_some(standing.files)}" if standing.files else ""
-            more = f" and {len(standing.lines) - 1} more" if len(standing.lines) > 1 else ""
-            first = standing.lines[0].decode(errors="replace")
-            text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
-        commit = standing.trail.landed
-        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
+        return marked, tuple(map(self._evidence.standing, standing))
 
     def _by_rules(
         self, patch: Patch, accepted: bool = False
@@ -618,7 +529,7 @@ class Judge:
                 return verdict, (evidence,)
         return None
 
-    def _ruled(self, facts: _Facts, hunks: tuple[HunkOutcome, ...]) -> Judgement | None:
+    def _ruled(self, facts: Facts, hunks: tuple[HunkOutcome, ...]) -> Judgement | None:
         """The judgement by the patch's own rules, None where they are silent.
 
         ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
@@ -628,77 +539,12 @@ class Judge:
             return None
         verdict, evidence = ruled
         if verdict is Verdict.EXPIRED:
-            hunks = _outcomes(facts.case.patch, HunkState.GONE)
+            hunks = outcomes(facts.case.patch, HunkState.GONE)
         return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-
-    def _merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        """One piece of evidence a commit that brought hunks in, the one with most first."""
-        landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
-        commits = _by_commit((trail.landed, trail) for trail in landed)
-        evidence = []
-        for commit, group in commits:
-            count = sum(len(trail.unit.hunks) for trail in group)
-            total = sum(len(trail.unit.hunks) for trail in trails)
-            text = f"{count} of {total} hunks are in {self._span.new.name}"
-            if commit is None:
-                text += " (no commit between the bases shows where they came in)"
-            elif any(trail.once_landed for trail in group):
-                text = f"{count} of {total} hunks landed here; their lines were rewritten since"
-            elif any(trail.end is not State.EMPTY for trail in group):
-                text = f"{count} of {total} hunks landed here; upstream edited the lines since"
-            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
-        return tuple(evidence)
-
-    def _collisions(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        colliding = [
-            trail
-            for trail in trails
-            if trail.end is State.COLLIDES and not (trail.has_landed or trail.once_landed)
-        ]
-        evidence = []
-        for commit, group in _by_commit((trail.ended_by, trail) for trail in colliding):
-            hunks = ", ".join(_hunk_words(trail) for trail in group)
-            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            text = f"changed the lines of {hunks}"
-            evidence.append(
-                self._span.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
-            )
-        undone = [trail for trail in trails if trail.fate is LandedState.UNDONE]
-        for commit, group in _by_commit((trail.landed, trail) for trail in undone):
-            hunks = ", ".join(_hunk_words(trail) for trail in group)
-            text = f"brought {hunks}, which was taken out again later"
-            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit))
-        return tuple(evidence)
-
-    def _moves(self, facts: _Facts) -> tuple[Evidence, ...]:
-        moves = facts.moves
-        known = [path for path in moves if self._objects.file(self._span.old.tree, path)]
-        found = _by_commit((self._removal(path), path) for path in known)
-        return tuple(
-            self._span.evidence(
-                EvidenceKind.PATH_MOVED,
-                _some([f"{path} → {moves[path]}" for path in paths]),
-                commit,
-                paths=tuple(moves[path] for path in paths),
-            )
-            for commit, paths in found
-        )
-
-    def _splits(self, facts: _Facts) -> tuple[Evidence, ...]:
-        return tuple(
-            Evidence(
-                EvidenceKind.DIRECTORY_SPLIT,
-                f"{path} has no certain place: its directory was split over "
-                f"{_some(facts.placements[path].candidates)}",
-                paths=facts.placements[path].candidates,
-            )
-            for path in facts.with_state(Whereabouts.SPLIT)
-        )
 
     def _report(
         self,
-        facts: _Facts,
+        facts: Facts,
         verdict: Verdict,
         *,
         hunks: tuple[HunkOutcome, ...],
@@ -715,96 +561,3 @@ class Judge:
             notes=notes,
             kind=patch.header.kind,
         )
-
-
-def _distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
-    """No two paths of a patch in one place.
-
-    Where upstream moved a file to a path that the patch has too (it made the patch's own rename,
-    say), the old path is gone and git's merge decides.
-    """
-    return {
-        path: Placement(path, None, Whereabouts.GONE)
-        if place.where is Whereabouts.MOVED and place.new in placements
-        else place
-        for path, place in placements.items()
-    }
-
-
-def _outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
-    return tuple(
-        HunkOutcome(change.paths[0], index, state)
-        for change in patch.files
-        for index in ([hunk.index for hunk in change.hunks] or [0])
-    )
-
-
-def _trail_outcomes(trails: Sequence[HunkHistory], facts: _Facts) -> tuple[HunkOutcome, ...]:
-    return tuple(
-        HunkOutcome(
-            trail.unit.file,
-            index,
-            _hunk_state(trail, facts),
-            commit=commit.oid if (commit := _decided_by(trail)) else None,
-        )
-        for trail in trails
-        for index in trail.unit.hunks
-    )
-
-
-def _decided_by(trail: HunkHistory) -> CommitInfo | None:
-    """The commit that decided the fate of a unit that upstream touched."""
-    if trail.has_landed or trail.once_landed:
-        return trail.landed
-    return trail.ended_by if trail.end is State.COLLIDES else None
-
-
-def _hunk_state(trail: HunkHistory, facts: _Facts) -> HunkState:
-    if trail.has_landed:
-        return HunkState.UPSTREAM
-    if _is_gone(trail, facts):
-        return HunkState.GONE
-    return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
-
-
-def _unsettled(trails: Sequence[HunkHistory]) -> Verdict:
-    """The verdict on a patch that a person has to look at."""
-    landed = any(trail.has_landed or trail.once_landed for trail in trails)
-    return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
-
-
-def _is_gone(trail: HunkHistory, facts: _Facts) -> bool:
-    return (
-        trail.end is State.ABSENT
-        and not trail.has_landed
-        and all(
-            facts.placements[path].where is Whereabouts.GONE
-            for path, entry in trail.unit.before.items()
-            if entry is not None
-        )
-    )
-
-
-_T = TypeVar("_T")
-
-
-def _by_commit(
-    pairs: Iterable[tuple[CommitInfo | None, _T]],
-) -> list[tuple[CommitInfo | None, list[_T]]]:
-    """Group by commit, the commit with most members first."""
-    groups: dict[str, tuple[CommitInfo | None, list[_T]]] = {}
-    for commit, member in pairs:
-        groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
-    return sorted(groups.values(), key=lambda group: -len(group[1]))
-
-
-def _hunk_words(trail: HunkHistory) -> str:
-    indexes = [str(index) for index in trail.unit.hunks if index]
-    if not indexes:
-        return trail.unit.file
-    return f"{trail.unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine.judge.judge import Case
+from patchq.engine.judge.case import Case
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry
 from patchq.git.store import Store

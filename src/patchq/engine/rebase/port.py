@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.judge import Case, Judge, Judgement
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.judge import Judge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import Stack, below

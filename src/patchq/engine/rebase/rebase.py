@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.judge.cache import VerdictCache, kept_verdicts
+from patchq.engine.judge.case import Case, Judgement
 from patchq.engine.judge.joint_landing import Link, RunJudge
-from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
+from patchq.engine.judge.judge import RULES, Judge
 from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind

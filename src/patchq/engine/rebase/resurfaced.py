@@ -11,7 +11,8 @@ from contextlib import suppress
 from hashlib import sha256
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.judge import RULES, Judgement
+from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judge import RULES
 from patchq.engine.rebase.retired import recall
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError

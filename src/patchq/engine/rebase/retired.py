@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.judge import RULES, Case, Judge, Judgement
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.judge import RULES, Judge
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange

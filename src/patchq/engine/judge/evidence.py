@@ -1,0 +1,162 @@
+"""The facts behind a verdict, put so that a reviewer can check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from patchq.engine.judge.case import Facts
+from patchq.engine.judge.history_walk import HunkHistory, LandedState
+from patchq.engine.judge.moved_removals import StillThere
+from patchq.engine.judge.text_check import State
+from patchq.engine.series.hunks import locate
+from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Entry
+from patchq.model.diff import FileChange, split_lines
+from patchq.model.verdict import Evidence, EvidenceKind
+
+
+class EvidenceMaker:
+    """Makes evidence on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+
+    def context_changes(self, facts: Facts) -> tuple[Evidence, ...]:
+        """The commits from which on the lines of a file's hunks stand nowhere as they were."""
+        evidence = []
+        for change in facts.case.patch.files:
+            path = change.paths[0]
+            new = facts.placements[path].new if path in facts.placements else None
+            entry = facts.entries.get(path)
+            if not change.hunks or new is None or entry is None or self._places(change, entry):
+                continue
+            found = None
+            for commit in reversed(self._span.commits((path,))):
+                then = next(
+                    (e for n in (path, new) if (e := self._objects.file(commit.tree, n))), None
+                )
+                if then is None or self._places(change, then):
+                    break
+                found = commit
+            text = f"changed lines around the hunks of {path}"
+            evidence.append(
+                self._span.evidence(EvidenceKind.CONTEXT_CHANGED, text, found, paths=(new,))
+            )
+        return tuple(item for item in evidence if item.commit)
+
+    def _places(self, change: FileChange, entry: Entry) -> tuple[int, ...] | None:
+        return locate(change.hunks, split_lines(self._objects.blob(entry)))
+
+    def removal(self, path: str) -> CommitInfo | None:
+        found = None
+        for commit in self._span.commits((path,)):
+            if self._objects.file(commit.tree, path) is None and any(
+                touch.old == path and touch.status in ("D", "R") for touch in commit.touches
+            ):
+                found = commit
+        return found
+
+    def standing(self, standing: StillThere) -> Evidence:
+        where = hunk_words(standing.trail)
+        if not standing.lines:
+            text = f"no line that {where} takes out says enough to tell whether it was only moved"
+        else:
+            place = f" in {some(standing.files)}" if standing.files else ""
+            more = f" and {len(standing.lines) - 1} more" if len(standing.lines) > 1 else ""
+            first = standing.lines[0].decode(errors="replace")
+            text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
+        commit = standing.trail.landed
+        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
+
+    def merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
+        """One piece of evidence a commit that brought hunks in, the one with most first."""
+        landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
+        commits = by_commit((trail.landed, trail) for trail in landed)
+        evidence = []
+        for commit, group in commits:
+            count = sum(len(trail.unit.hunks) for trail in group)
+            total = sum(len(trail.unit.hunks) for trail in trails)
+            text = f"{count} of {total} hunks are in {self._span.new.name}"
+            if commit is None:
+                text += " (no commit between the bases shows where they came in)"
+            elif any(trail.once_landed for trail in group):
+                text = f"{count} of {total} hunks landed here; their lines were rewritten since"
+            elif any(trail.end is not State.EMPTY for trail in group):
+                text = f"{count} of {total} hunks landed here; upstream edited the lines since"
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
+        return tuple(evidence)
+
+    def collisions(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
+        colliding = [
+            trail
+            for trail in trails
+            if trail.end is State.COLLIDES and not (trail.has_landed or trail.once_landed)
+        ]
+        evidence = []
+        for commit, group in by_commit((trail.ended_by, trail) for trail in colliding):
+            hunks = ", ".join(hunk_words(trail) for trail in group)
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            text = f"changed the lines of {hunks}"
+            evidence.append(
+                self._span.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
+            )
+        undone = [trail for trail in trails if trail.fate is LandedState.UNDONE]
+        for commit, group in by_commit((trail.landed, trail) for trail in undone):
+            hunks = ", ".join(hunk_words(trail) for trail in group)
+            text = f"brought {hunks}, which was taken out again later"
+            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit))
+        return tuple(evidence)
+
+    def moves(self, facts: Facts) -> tuple[Evidence, ...]:
+        moves = facts.moves
+        known = [path for path in moves if self._objects.file(self._span.old.tree, path)]
+        found = by_commit((self.removal(path), path) for path in known)
+        return tuple(
+            self._span.evidence(
+                EvidenceKind.PATH_MOVED,
+                some([f"{path} → {moves[path]}" for path in paths]),
+                commit,
+                paths=tuple(moves[path] for path in paths),
+            )
+            for commit, paths in found
+        )
+
+    def splits(self, facts: Facts) -> tuple[Evidence, ...]:
+        return tuple(
+            Evidence(
+                EvidenceKind.DIRECTORY_SPLIT,
+                f"{path} has no certain place: its directory was split over "
+                f"{some(facts.placements[path].candidates)}",
+                paths=facts.placements[path].candidates,
+            )
+            for path in facts.with_state(Whereabouts.SPLIT)
+        )
+
+
+_T = TypeVar("_T")
+
+
+def by_commit(
+    pairs: Iterable[tuple[CommitInfo | None, _T]],
+) -> list[tuple[CommitInfo | None, list[_T]]]:
+    """Group by commit, the commit with most members first."""
+    groups: dict[str, tuple[CommitInfo | None, list[_T]]] = {}
+    for commit, member in pairs:
+        groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
+    return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def hunk_words(trail: HunkHistory) -> str:
+    indexes = [str(index) for index in trail.unit.hunks if index]
+    if not indexes:
+        return trail.unit.file
+    return f"{trail.unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

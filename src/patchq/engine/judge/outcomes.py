@@ -1,0 +1,67 @@
+"""What became of each hunk of a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from patchq.engine.judge.case import Facts
+from patchq.engine.judge.history_walk import HunkHistory
+from patchq.engine.judge.text_check import State
+from patchq.engine.workspace.upstream_range import Whereabouts
+from patchq.git.history import CommitInfo
+from patchq.model.patch import Patch
+from patchq.model.verdict import HunkOutcome, HunkState, Verdict
+
+
+def outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(change.paths[0], index, state)
+        for change in patch.files
+        for index in ([hunk.index for hunk in change.hunks] or [0])
+    )
+
+
+def trail_outcomes(trails: Sequence[HunkHistory], facts: Facts) -> tuple[HunkOutcome, ...]:
+    return tuple(
+        HunkOutcome(
+            trail.unit.file,
+            index,
+            hunk_state(trail, facts),
+            commit=commit.oid if (commit := decided_by(trail)) else None,
+        )
+        for trail in trails
+        for index in trail.unit.hunks
+    )
+
+
+def decided_by(trail: HunkHistory) -> CommitInfo | None:
+    """The commit that decided the fate of a unit that upstream touched."""
+    if trail.has_landed or trail.once_landed:
+        return trail.landed
+    return trail.ended_by if trail.end is State.COLLIDES else None
+
+
+def hunk_state(trail: HunkHistory, facts: Facts) -> HunkState:
+    if trail.has_landed:
+        return HunkState.UPSTREAM
+    if is_gone(trail, facts):
+        return HunkState.GONE
+    return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
+
+
+def unsettled(trails: Sequence[HunkHistory]) -> Verdict:
+    """The verdict on a patch that a person has to look at."""
+    landed = any(trail.has_landed or trail.once_landed for trail in trails)
+    return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
+
+
+def is_gone(trail: HunkHistory, facts: Facts) -> bool:
+    return (
+        trail.end is State.ABSENT
+        and not trail.has_landed
+        and all(
+            facts.placements[path].where is Whereabouts.GONE
+            for path, entry in trail.unit.before.items()
+            if entry is not None
+        )
+    )
