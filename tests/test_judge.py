@@ -1367,30 +1367,44 @@ def tile_patch(upstream: Miniature, trailers: Mapping[str, str] | None = None) -
     return upstream.patch("v1", edit, trailers=trailers or {})
 
 
-def test_a_header_that_nothing_includes_any_more(miniature: MakeMiniature) -> None:
+def test_a_header_that_nothing_names_any_more_is_carried_with_a_note(
+    miniature: MakeMiniature,
+) -> None:
+    """It may be found by a pattern, a template or a macro: a lost name retires nothing."""
     upstream = miniature()
     patch = tile_patch(upstream)
     cut = upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
     upstream.commit("Speak of it (#6)", {"csrc/main.cu": kernel() + "// done\n"})
     upstream.tag("v2")
-    report = judged(upstream, patch).report
-    assert report.verdict is Verdict.UNREACHABLE
-    (lost,) = shown(report, EvidenceKind.UNREFERENCED)
+    judgement = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.CLEAN
+    assert carried(judgement) == patch
+    assert judgement.report.notes == (f"nothing names csrc/tile.cuh since {cut[:9]}",)
+    (lost,) = shown(judgement.report, EvidenceKind.UNREFERENCED)
     assert (lost.commit, lost.pr) == (cut, 5)
     assert lost.paths == ("csrc/tile.cuh", "csrc/main.cu")
 
 
-@pytest.mark.parametrize(
-    ("field", "rule"), [("X-Expect", "path-missing csrc/tile.cuh"), ("X-Retire-When", "always")]
-)
-def test_unreachable_comes_before_the_rules_of_the_patch(
-    miniature: MakeMiniature, field: str, rule: str
-) -> None:
+def test_a_renamed_header_is_asked_for_by_its_new_name(miniature: MakeMiniature) -> None:
     upstream = miniature()
-    patch = tile_patch(upstream, {field: rule})
-    upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
+    patch = tile_patch(upstream)
+    upstream.move("csrc/tile.cuh", "csrc/block.cuh", "Call it a block (#5)")
+    upstream.commit("Include the block (#6)", {"csrc/main.cu": kernel("block.cuh")})
     upstream.tag("v2")
-    assert judged(upstream, patch).report.verdict is Verdict.UNREACHABLE
+    report = judged(upstream, patch).report
+    assert (report.verdict, report.notes) == (Verdict.MOVED, ())
+
+
+def test_a_renamed_header_that_nothing_names_by_either_name(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    patch = tile_patch(upstream)
+    upstream.move("csrc/tile.cuh", "csrc/block.cuh", "Call it a block (#5)")
+    upstream.commit("Include the block (#6)", {"csrc/main.cu": kernel("block.cuh")})
+    cut = upstream.commit("Do without blocks (#7)", {"csrc/main.cu": kernel()})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.MOVED
+    assert report.notes == (f"nothing names csrc/block.cuh since {cut[:9]}",)
 
 
 def test_a_header_that_a_string_still_names(miniature: MakeMiniature) -> None:
@@ -1404,8 +1418,9 @@ def test_a_header_that_a_string_still_names(miniature: MakeMiniature) -> None:
     assert judged(upstream, patch).report.verdict is Verdict.CLEAN
 
 
-def test_a_module_that_nothing_names_needs_a_person(miniature: MakeMiniature) -> None:
-    """It may be found by a pattern: it is never retired for that."""
+def test_a_module_that_nothing_names_any_more_is_carried_with_a_note(
+    miniature: MakeMiniature,
+) -> None:
     upstream = miniature()
     upstream.commit("A", {"app/legacy.py": "LIMIT = 1\n", "app/main.py": "import legacy\n"})
     upstream.tag("v1")
@@ -1413,8 +1428,8 @@ def test_a_module_that_nothing_names_needs_a_person(miniature: MakeMiniature) ->
     upstream.commit("Scan the directory (#5)", {"app/main.py": "scan('app')\n"})
     upstream.tag("v2")
     report = judged(upstream, patch).report
-    assert report.verdict is Verdict.CONFLICT
-    assert shown(report, EvidenceKind.UNREFERENCED)
+    assert report.verdict is Verdict.CLEAN
+    assert report.notes
 
 
 def test_an_adapted_patch_names_the_commit_that_changed_its_context(upstream: Miniature) -> None:

@@ -9,6 +9,7 @@ from patchq.engine.judge.case import Facts
 from patchq.engine.judge.history_walk import HunkHistory, LandedState
 from patchq.engine.judge.moved_removals import StillThere
 from patchq.engine.judge.text_check import State
+from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import locate
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.history import CommitInfo
@@ -123,6 +124,18 @@ class EvidenceMaker:
                 paths=tuple(moves[path] for path in paths),
             )
             for commit, paths in found
+        )
+
+    def unreferenced(self, lost: Sequence[LostReference]) -> tuple[Evidence, ...]:
+        """One piece of evidence a file that nothing names any more."""
+        return tuple(
+            self._span.evidence(
+                EvidenceKind.UNREFERENCED,
+                f"{item.referrer} was the last to name {item.path}",
+                item.commit,
+                paths=(item.path, item.referrer),
+            )
+            for item in lost
         )
 
     def splits(self, facts: Facts) -> tuple[Evidence, ...]:

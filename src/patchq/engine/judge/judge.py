@@ -46,7 +46,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 11
+RULES = 12
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -188,9 +188,6 @@ class Judge:
     # -- the merge is clean ------------------------------------------------------------------
 
     def _judge_clean(self, facts: Facts) -> Judgement:
-        lost = self._lost_references(facts)
-        if lost and all(item.is_certain for item in lost):
-            return self._unreferenced(facts, lost, Verdict.UNREACHABLE, HunkState.GONE)
         units, states = self._apart(facts)
         upstream = {
             (unit.file, index)
@@ -214,8 +211,6 @@ class Judge:
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-        if lost:
-            return self._unreferenced(facts, lost, Verdict.CONFLICT, HunkState.CONFLICTING)
         trails, standing = self._follow(units, states, facts) if upstream else ([], ())
         if standing:
             hunks = trail_outcomes(trails, facts)
@@ -234,7 +229,12 @@ class Judge:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
         patch = self.with_predicates(carried.patch)
         follows = patch is not carried.patch and not facts.moves
-        notes = ("predicate paths in the header follow a move",) if follows else ()
+        lost = self._lost_references(facts)
+        evidence += self._evidence.unreferenced(lost)
+        notes = (
+            *(["predicate paths in the header follow a move"] if follows else []),
+            *(item.note for item in lost),
+        )
         report = self._report(
             facts,
             verdict,
@@ -334,26 +334,9 @@ class Judge:
         return found
 
     def _lost_references(self, facts: Facts) -> list[LostReference]:
-        """The files that the patch edits, where nothing refers to any of them any more."""
+        """The files that the patch edits and that nothing names any more."""
         edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
-        lost = [self._references.lost(path) for path in edited]
-        return [item for item in lost if item is not None] if all(lost) else []
-
-    def _unreferenced(
-        self, facts: Facts, lost: Sequence[LostReference], verdict: Verdict, state: HunkState
-    ) -> Judgement:
-        evidence = tuple(
-            self._span.evidence(
-                EvidenceKind.UNREFERENCED,
-                f"nothing mentions {item.path} any more; {item.referrer} did last",
-                item.commit,
-                paths=(item.path, item.referrer),
-            )
-            for item in lost
-        )
-        hunks = outcomes(facts.case.patch, state)
-        evidence += self._evidence.moves(facts)
-        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+        return [lost for path in edited if (lost := self._references.lost(path)) is not None]
 
     # -- the merge is empty, or collides -----------------------------------------------------
 

@@ -1,9 +1,8 @@
-"""Does anything still refer to a file? The third way for code to become unreachable.
+"""Does anything still name a file? If not, that is worth a note on the patch, and no more.
 
-A file is referred to by its name: an ``#include``, an import, a list of sources, a string that a
-just-in-time build reads. A file whose name nothing mentions any more, and something did mention
-before, has lost its last reference. For a header that settles it; other files may be found by a
-pattern or at run time, so there a person has to look.
+A file is named by an ``#include``, an import, a list of sources, a string that a just-in-time
+build reads. But names are also made by templates, patterns and macros, so that a file may be used
+although nothing spells it out: a lost name never retires a patch and never stops a rebase.
 """
 
 from __future__ import annotations
@@ -24,19 +23,20 @@ _SOURCES = frozenset({".py", ".pyx", ".c", ".cc", ".cpp", ".cxx", ".cu"})
 
 @dataclass(frozen=True)
 class LostReference:
-    """A file that nothing refers to any more: what did last, and the commit that ended it."""
+    """A file that nothing names any more: which file did last, and the commit that ended it.
+
+    ``path`` is where the file is on the new base.
+    """
 
     path: str
     referrer: str
     commit: CommitInfo | None
 
     @property
-    def is_certain(self) -> bool:
-        """Whether the file has no effect any more, by a commit that is known.
-
-        Being mentioned is the only way for a header to have one.
-        """
-        return PurePosixPath(self.path).suffix in _HEADERS and self.commit is not None
+    def note(self) -> str:
+        """What the report says beside the patch."""
+        since = f"since {self.commit.oid[:9]}" if self.commit else "any more"
+        return f"nothing names {self.path} {since}"
 
 
 class References:
@@ -47,45 +47,50 @@ class References:
         self._words = {path: word for path in paths if (word := _word(path)) is not None}
 
     def lost(self, path: str) -> LostReference | None:
-        """What is known where ``path`` (of the old base) lost its last reference."""
-        word = self._unmentioned.get(path)
-        if word is None:
+        """What is known if ``path`` (of the old base) lost its last reference."""
+        new = self._unmentioned.get(path)
+        word = self._words[path] if new else None
+        if new is None or word is None:
             return None
         before = sorted(_mentions(self._before, word, path))
         if not before:
             return None
+        words = {word, _word(new) or word}
         return max(
-            (LostReference(path, file, self._end(file, word)) for file in before),
+            (LostReference(new, file, self._end(file, words)) for file in before),
             key=lambda lost: lost.commit.date if lost.commit else "",
         )
 
     @cached_property
     def _unmentioned(self) -> Mapping[str, str]:
-        """The words of the files that no other file of the new base mentions, by path.
+        """The files that no other file of the new base names by what they are called there.
 
-        Most are mentioned by a file beside them, so that is where to look first.
+        By old path, with the new one. Most are named by a file beside them, so that is where to
+        look first.
         """
         git, tree = self._span.store.git, self._span.new.tree
         places = {path: new for path in self._words if (new := self._span.place(path).new)}
-        beside = {parent for new in places.values() if (parent := posixpath.dirname(new))}
-        words = {path: self._words[path] for path in places}
+        words = {path: word for path, new in places.items() if (word := _word(new))}
+        beside = {parent for path in words if (parent := posixpath.dirname(places[path]))}
         left = _unseen(words, places, files_with_words(git, tree, set(words.values()), beside))
-        return _unseen(left, places, files_with_words(git, tree, set(left.values())))
+        left = _unseen(left, places, files_with_words(git, tree, set(left.values())))
+        return {path: places[path] for path in left}
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
-        words = set(self._unmentioned.values())
+        words = {self._words[path] for path in self._unmentioned}
         return files_with_words(self._span.store.git, self._span.old.tree, words)
 
-    def _end(self, file: str, word: str) -> CommitInfo | None:
-        """The last commit that took ``word`` out of ``file``."""
+    def _end(self, file: str, words: Iterable[str]) -> CommitInfo | None:
+        """The last commit that took the last of ``words`` out of ``file``."""
         objects = self._span.store.objects
         names = (file, self._span.place(file).new or file)
+        sought = [word.encode() for word in words]
         found = None
         had = True
         for commit in self._span.commits((file,)):
-            texts = (objects.content(commit.tree, name) for name in names)
-            has = any(text is not None and word.encode() in text for text in texts)
+            texts = [objects.content(commit.tree, name) or b"" for name in names]
+            has = any(word in text for text in texts for word in sought)
             if had and not has:
                 found = commit
             had = has
