@@ -1,4 +1,4 @@
-"""The real command line in a process of its own."""
+"""The real command line: in a fork of a process that has imported patchq, or in one of its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import forkserver
+
 import patchq
 
 SOURCES = str(Path(patchq.__file__).parents[1])
+
+_READ_AT_START = {"PATH", "PYTHONPATH", "LC_ALL"}
+"""What Python and the modules it imports take from the environment once."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +31,31 @@ class CommandLine:
         cwd: Path,
         stdin: str = "",
         env: Mapping[str, str] | None = None,
+        fresh: bool = False,
+        kill_at: int = 0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``patchq args`` in ``cwd`` with ``env`` added; streams as text, any exit status."""
+        """Run ``patchq args`` in ``cwd`` with ``env`` added; streams as text, any exit status.
+
+        ``fresh`` starts an interpreter for it. For ``kill_at`` see :mod:`forkserver`.
+        """
+        words = [str(arg) for arg in args]
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "PYTHONPATH": SOURCES,
+            "LC_ALL": "C.UTF-8",
+            **(env or {}),
+        }
+        if not fresh and _READ_AT_START.isdisjoint(env or {}):
+            return forkserver.run(words, cwd, stdin, environment, kill_at)
+        assert not kill_at
         return subprocess.run(
-            [sys.executable, "-m", "patchq", *map(str, args)],
+            [sys.executable, "-m", "patchq", *words],
             cwd=cwd,
             input=stdin,
             capture_output=True,
             encoding="utf-8",
             errors="surrogateescape",
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.home),
-                "PYTHONPATH": SOURCES,
-                "LC_ALL": "C.UTF-8",
-                **(env or {}),
-            },
+            env=environment,
             check=False,
         )

@@ -1,92 +1,111 @@
 """The real command line, many times and fast: one process imports patchq, and forks for each call.
 
-Started as a program it is the server: it reads a request a line, runs ``patchq.cli.main.run`` in a
-child, and answers with the child's exit status. A request may ask that the child kills itself with
-SIGKILL just before the n-th step in which it changes the workspace.
+Started as a program it is the server on a Unix socket. Each connection is a request of its own:
+arguments, directory, environment and standard input come in, exit status and both streams go out.
+A request may ask that the child kills itself with SIGKILL just before the n-th step in which it
+changes the workspace.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
-
-from commandline import SOURCES, CommandLine
 
 _CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
 _GIT_CHANGES = {"worktree", "sparse-checkout", "read-tree", "update-index", "index-pack"}
+_LENGTH = 8
 
 
-class ForkServer(CommandLine):
-    """Runs patchq as :class:`CommandLine` does."""
+def run(
+    args: Sequence[str], cwd: Path, stdin: str, environment: Mapping[str, str], kill_at: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run ``patchq args`` in a fork of this process's server, which has imported all of patchq.
 
-    def __init__(self, home: Path):
-        super().__init__(home)
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "PYTHONPATH": SOURCES,
-            "LC_ALL": "C.UTF-8",
-        }
-        server = subprocess.Popen(
-            [sys.executable, __file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
+    With a ``kill_at`` of -1 the last line on stderr says how many steps there are.
+    """
+    request = {
+        "args": list(args),
+        "cwd": str(cwd),
+        "stdin": stdin,
+        "env": dict(environment),
+        "kill_at": kill_at,
+    }
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(_server())
+        _send(connection, json.dumps(request).encode())
+        code = int(_receive(connection))
+        out, err = (
+            _receive(connection).decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+            for _ in range(2)
         )
-        object.__setattr__(self, "_server", server)
+    return subprocess.CompletedProcess(list(args), code, out, err)
 
-    def __call__(
-        self,
-        *args: str | Path,
-        cwd: Path,
-        stdin: str = "",
-        env: Mapping[str, str] | None = None,
-        kill_at: int = 0,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run ``patchq args``; with ``kill_at`` the child kills itself before that step.
 
-        With a ``kill_at`` of -1 the last line on stderr says how many steps there are.
-        """
-        assert not stdin
-        assert not env
-        server: subprocess.Popen[bytes] = object.__getattribute__(self, "_server")
-        assert server.stdin
-        assert server.stdout
-        with tempfile.TemporaryDirectory() as scratch:
-            words = [str(arg) for arg in args]
-            request = {
-                "args": words,
-                "cwd": str(cwd),
-                "kill_at": kill_at,
-                "out": f"{scratch}/out",
-                "err": f"{scratch}/err",
-            }
-            server.stdin.write(json.dumps(request).encode() + b"\n")
-            server.stdin.flush()
-            code = int(server.stdout.readline())
-            out, err = (
-                Path(scratch, name).read_text(encoding="utf-8", errors="surrogateescape")
-                for name in ("out", "err")
-            )
-        return subprocess.CompletedProcess(words, code, out, err)
+@cache
+def _server() -> str:
+    """The address of the server, which ends with this process."""
+    directory = tempfile.mkdtemp(prefix="patchq-tests-")
+    address = f"{directory}/socket"
+    server = subprocess.Popen(
+        [sys.executable, __file__, address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "LC_ALL": "C.UTF-8",
+        },
+    )
+    assert server.stdout
+    assert server.stdout.readline() == b"ready\n"
 
-    def close(self) -> None:
-        """End the server."""
-        server: subprocess.Popen[bytes] = object.__getattribute__(self, "_server")
+    def end() -> None:
+        server.kill()
         server.communicate()
+        Path(address).unlink()
+        Path(directory).rmdir()
+
+    atexit.register(end)
+    return address
 
 
 def steps(done: subprocess.CompletedProcess[str]) -> int:
     """In how many steps a run changed the workspace."""
     return int(done.stderr.splitlines()[-1].removeprefix("steps: "))
+
+
+def _send(connection: socket.socket, content: bytes) -> None:
+    connection.sendall(len(content).to_bytes(_LENGTH, "big") + content)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    length = int.from_bytes(_exactly(connection, _LENGTH), "big")
+    return _exactly(connection, length)
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    parts = []
+    while length:
+        part = connection.recv(min(length, 1 << 20))
+        assert part, "the server of the tests is gone"
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
 
 
 class _Killer:
@@ -120,33 +139,81 @@ class _Killer:
         return name.startswith(self._root) and not any(cache in name for cache in caches)
 
 
-def _serve() -> None:
-    for name in ("cli.main", "engine.rebase.session", "engine.status", "report.statusview"):
-        import_module(f"patchq.{name}")
-    for line in sys.stdin.buffer:
+def _serve(address: str) -> None:
+    package = import_module("patchq")
+    for module in walk_packages(package.__path__, "patchq."):
+        import_module(module.name)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        # standard input ends with the process that started us
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _ = listening.accept()
+            if not os.fork():
+                listening.close()
+                _answer(connection)
+            connection.close()
+            while _reap():
+                pass
+
+
+def _reap() -> bool:
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0] > 0
+    except ChildProcessError:
+        return False
+
+
+def _answer(connection: socket.socket) -> None:
+    """Run what was asked for in a child, so that its death by a signal is told too."""
+    request = json.loads(_receive(connection))
+    with ExitStack() as files:
+        given, out, err = (files.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        given.write(request["stdin"].encode("utf-8", "surrogateescape"))
+        given.seek(0)
         child = os.fork()
         if not child:
-            _run(json.loads(line))
+            connection.close()
+            for number, file in enumerate((given, out, err)):
+                os.dup2(file.fileno(), number)
+            _run(request)
         _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
-        sys.stdout.flush()
+        _send(connection, str(os.waitstatus_to_exitcode(status)).encode())
+        for file in (out, err):
+            file.seek(0)
+            _send(connection, file.read())
+    os._exit(0)
 
 
 def _run(request: dict[str, Any]) -> None:
-    from patchq.cli.main import run
+    from patchq.__main__ import main
 
     os.chdir(request["cwd"])
-    for number, name in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
-        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o644), number)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    time.tzset()
+    sys.argv = ["patchq", *request["args"]]
     killer = _Killer(request["cwd"], request["kill_at"])
-    sys.addaudithook(killer)
-    code = run(request["args"])
+    if request["kill_at"]:
+        sys.addaudithook(killer)
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
     sys.stdout.flush()
     if request["kill_at"] < 0:
         sys.stderr.write(f"steps: {killer.count}\n")
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(sys.argv[1])

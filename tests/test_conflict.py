@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from commandline import CommandLine
-from forkserver import ForkServer
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, placed
 
@@ -26,11 +25,8 @@ UserGit = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def patchq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
-    """One server for the many short calls that a conversation is."""
-    server = ForkServer(tmp_path_factory.mktemp("home"))
-    yield server
-    server.close()
+def patchq(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return CommandLine(tmp_path_factory.mktemp("home"))
 
 
 def text(name: str, **lines: str) -> str:

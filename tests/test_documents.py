@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from commandline import CommandLine
-from forkserver import ForkServer
 from miniature import MakeMiniature
 from workspaces import make_workspace
 
@@ -25,10 +24,8 @@ PATH, SHOWN = "caf\udce9.c", "caf\\xe9.c"
 
 
 @pytest.fixture(scope="module")
-def patchq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
-    server = ForkServer(tmp_path_factory.mktemp("home"))
-    yield server
-    server.close()
+def patchq(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return CommandLine(tmp_path_factory.mktemp("home"))
 
 
 def texts(value: Any) -> Iterator[str]:

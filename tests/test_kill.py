@@ -11,12 +11,12 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from forkserver import ForkServer, steps
+from commandline import CommandLine
+from forkserver import steps
 from miniature import Miniature
 from workspaces import make_workspace
 
@@ -36,10 +36,8 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def patchq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
-    server = ForkServer(tmp_path_factory.mktemp("home"))
-    yield server
-    server.close()
+def patchq(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return CommandLine(tmp_path_factory.mktemp("home"))
 
 
 def text(name: str, value: str) -> str:
@@ -99,7 +97,7 @@ def solve(workspace: Workspace) -> None:
     )
 
 
-def to_the_end(patchq: ForkServer, workspace: Workspace) -> None:
+def to_the_end(patchq: CommandLine, workspace: Workspace) -> None:
     """Start where need be, solve, continue, until it is written."""
     patchq("status", cwd=workspace.root)  # settles what was cut off, as every command does
     if not is_under_way(workspace) and not workspace.series_path("v2").exists():
@@ -115,7 +113,7 @@ def to_the_end(patchq: ForkServer, workspace: Workspace) -> None:
 
 @pytest.fixture(scope="module")
 def scenes(
-    patchq: ForkServer, start: Workspace, tmp_path_factory: pytest.TempPathFactory
+    patchq: CommandLine, start: Workspace, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Scene]:
     """Each command of the flow, from the first stop to the end."""
     home = tmp_path_factory.mktemp("scenes")
@@ -144,7 +142,7 @@ def scenes(
 
 @pytest.mark.parametrize("name", ["start", "continue", "finish", "skip", "abort", "undo"])
 def test_killed_anywhere(
-    patchq: ForkServer, scenes: dict[str, Scene], tmp_path: Path, name: str
+    patchq: CommandLine, scenes: dict[str, Scene], tmp_path: Path, name: str
 ) -> None:
     scene = scenes[name]
     whole = copied(scene.before, tmp_path / "whole")

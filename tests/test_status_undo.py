@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commandline import CommandLine
-from forkserver import ForkServer
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
@@ -21,10 +19,8 @@ from patchq.model.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
-def patchq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
-    server = ForkServer(tmp_path_factory.mktemp("home"))
-    yield server
-    server.close()
+def patchq(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    return CommandLine(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def bring_archive(
         store.persistent,
         _archive_file(workspace, base.name, archive),
         prefix=archive.prefix,
-        coverage=Coverage(archive.covers, archive.excludes),
+        coverage=base.coverage,
         name=base.name,
     )
     lock.with_base(replace(base, commit=made.commit, tree=made.tree))

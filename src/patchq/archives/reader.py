@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from patchq.errors import InputError, UpstreamError, Where
-from patchq.git.process import EMAIL, IDENTITY, Git
+from patchq.git.fast_import import commit_files, is_ref
+from patchq.git.process import Git
 from patchq.model.coverage import Coverage
 
 SIZE_LIMIT = 2 * 1024**3
@@ -181,7 +182,7 @@ def import_archive(
     Raises InputError as :func:`read_archive` does, or where no file is covered.
     """
     ref = ARCHIVE_REFS + name
-    if git.run("check-ref-format", ref, allow=(0, 1)).status:
+    if not is_ref(git, ref):
         raise InputError(f"{name!r} cannot be the name of a base", hint="git-check-ref-format(1)")
     sha256 = sha256_of(file)
     files, date = read_archive(file, prefix=prefix, coverage=coverage)
@@ -192,27 +193,9 @@ def import_archive(
             hint="Covered and excluded globs are matched against paths that begin with the prefix.",
         )
     message = f"Import {file.name}\n\nsha256: {sha256}\n"
-    stream = _fast_import_stream(ref, message, date, files)
-    # Without --force a ref that has an earlier import of other globs would stay as it is.
-    out = git.run("fast-import", "--quiet", "--done", "--force", stdin=stream).stdout.decode()
-    commit, tree_line = out.splitlines()
-    return ImportedArchive(commit, tree_line.split()[2], date, sha256)
-
-
-def _fast_import_stream(ref: str, message: str, date: str, files: Sequence[ArchiveFile]) -> bytes:
-    """git-fast-import(1) input that makes the commit and prints its id and its root tree."""
-    seconds = int(datetime.fromisoformat(date).timestamp())
-    body = _encode(message)
-    parts = [
-        f"commit {ref}\nmark :1\ncommitter {IDENTITY} <{EMAIL}> {seconds} +0000\n".encode(),
-        b"data %d\n%b\n" % (len(body), body),
-    ]
-    for file in files:
-        path = re.sub(rb'[\\"]', rb"\\\g<0>", _encode(file.path)).replace(b"\n", rb"\n")
-        parts.append(b'M %b inline "%b"\n' % (file.mode.encode(), path))
-        parts.append(b"data %d\n%b\n" % (len(file.content), file.content))
-    parts.append(b'get-mark :1\nls :1 ""\ndone\n')
-    return b"".join(parts)
+    rows = ((file.path, file.mode, file.content) for file in files)
+    commit, tree = commit_files(git, ref, message, datetime.fromisoformat(date), rows)
+    return ImportedArchive(commit, tree, date, sha256)
 
 
 def _tree(

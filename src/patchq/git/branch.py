@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from patchq.git.commits import read_commit
 from patchq.git.process import Git
 from patchq.git.store import Store
 
@@ -38,11 +39,13 @@ def commit_changes(store: Store, base: str, changes: Sequence[CommitToMake]) -> 
     commit = base
     for change in changes:
         signature = f"{change.author} {change.date}"
-        text = (
-            f"tree {change.tree}\nparent {commit}\nauthor {signature}\ncommitter {signature}\n\n"
-            f"{change.message.strip()}\n"
+        commit = store.objects.write_commit(
+            change.tree,
+            (commit,),
+            message=f"{change.message.strip()}\n",
+            author=signature,
+            committer=signature,
         )
-        commit = store.objects.write("commit", text.encode("utf-8", "surrogateescape"))
     return commit
 
 
@@ -67,7 +70,7 @@ def write_repository(store: Store, base: str, tip: str, branch: str, tag: str, t
         str(to / "objects" / "pack" / "pack"),
         stdin=_lines([*commits, base]) + listed,
     )
-    if b"\nparent " in store.objects.read(base).split(b"\n\n", 1)[0]:
+    if read_commit(store.objects, base).parents:
         (to / "shallow").write_text(f"{base}\n")
     for ref, commit in ((f"refs/heads/{branch}", tip), (f"refs/tags/{tag}", base)):
         Git(to).run("update-ref", ref, commit)

@@ -6,7 +6,7 @@ import re
 
 from patchq.git.identity import identity
 from patchq.git.objects import Objects
-from patchq.git.process import EMAIL, IDENTITY, Git
+from patchq.git.process import Git
 
 # Everything of a diff's form that a user's configuration or a later git could change.
 _DIFF_FORM = (
@@ -65,16 +65,13 @@ class Mailer:
 
         ``author`` is ``Name <mail>``, ``date`` git's raw form (``seconds +zone``).
         """
-        parent = self._commit(old, f"{IDENTITY} <{EMAIL}> 0 +0000", "base\n")
-        commit = self._commit(new, f"{author} {date}", message, parent)
+        parent = self._objects.write_commit(old, message="base\n")
+        commit = self._objects.write_commit(
+            new, (parent,), message=message, author=f"{author} {date}"
+        )
         return self._git.run(
             "format-patch", "--stdout", *_MAIL_FORM, *_DIFF_FORM, *_prefixes(1), "-1", commit
         ).stdout
-
-    def _commit(self, tree: str, author: str, message: str, *parents: str) -> str:
-        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {author}"]
-        text = "\n".join([*head, f"committer {IDENTITY} <{EMAIL}> 0 +0000", "", message])
-        return self._objects.write("commit", text.encode("utf-8", "surrogateescape"))
 
 
 def _prefixes(strip: int) -> tuple[str, str]:

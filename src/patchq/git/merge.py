@@ -7,11 +7,13 @@ finds the base of a merge from history alone. Those commits are the same on ever
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from patchq.git.objects import Objects, decode_path
-from patchq.git.process import EMAIL, IDENTITY, Git, GitFailedError, Result
+from patchq.git.process import Git, GitFailedError, Result
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,11 @@ class Merger:
     def _ask_git(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
         lines = []
         for question in questions:
-            base = self._commit(question.base)
-            ours = self._commit(question.ours, base)
-            theirs = self._commit(question.theirs, base)
+            base = self._objects.write_commit(question.base, message="merge\n")
+            ours, theirs = (
+                self._objects.write_commit(tree, (base,), message="merge\n")
+                for tree in (question.ours, question.theirs)
+            )
             lines.append(f"{ours} {theirs}\n")
         result = self._git.run(
             "merge-tree",
@@ -95,11 +99,19 @@ class Merger:
             raise GitFailedError("merge-tree", Result(result.status, b"", result.stderr))
         return answers
 
-    def _commit(self, tree: str, *parents: str) -> str:
-        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-        who = f"{IDENTITY} <{EMAIL}> 0 +0000"
-        text = "\n".join([*head, f"author {who}", f"committer {who}", "", "merge\n"])
-        return self._objects.write("commit", text.encode())
+    def merge_file(
+        self, ours: bytes, base: bytes, theirs: bytes, labels: tuple[str, str, str]
+    ) -> bytes:
+        """Merge by lines, with labelled diff3 markers where they conflict (git-merge-file(1))."""
+        with tempfile.TemporaryDirectory(prefix="patchq-merge-") as scratch:
+            files = [Path(scratch, name) for name in ("ours", "base", "theirs")]
+            for file, content in zip(files, (ours, base, theirs), strict=True):
+                file.write_bytes(content)
+            named = [part for label in labels for part in ("-L", label)]
+            # the status is the number of conflicts
+            return self._git.run(
+                *("merge-file", "-p", "--diff3", *named, *map(str, files)), allow=range(128)
+            ).stdout
 
 
 def _trivial(question: MergeQuestion) -> str | None:

@@ -7,7 +7,7 @@ cost follows the paths asked for, never the size of the tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
 from io import BytesIO
@@ -17,12 +17,14 @@ from git.cmd import Git as GitCommand
 from gitdb import IStream, LooseObjectDB
 
 from patchq.errors import UpstreamError
-from patchq.git.process import FetchMissing, Git
+from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
 GITLINK_MODE = "160000"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
+"""Who makes the commits that carry trees to git: the same on every machine."""
 
 
 class MissingObjectError(UpstreamError):
@@ -118,6 +120,20 @@ class Objects:
             self._writer.store(IStream(kind.encode(), len(content), BytesIO(content)))
             self._written.add(oid)
         return oid
+
+    def write_commit(
+        self,
+        tree: str,
+        parents: Sequence[str] = (),
+        *,
+        message: str,
+        author: str = OURS,
+        committer: str = OURS,
+    ) -> str:
+        """Store a commit; ``author`` and ``committer`` are ``Name <mail> seconds zone``."""
+        head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        text = "\n".join([*head, f"author {author}", f"committer {committer}", "", message])
+        return self.write("commit", text.encode("utf-8", "surrogateescape"))
 
     def tree(self, oid: str) -> Mapping[str, Entry]:
         """The entries of one tree object, by name."""

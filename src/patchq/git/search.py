@@ -89,6 +89,32 @@ def files_with_words(
     return {word: frozenset(files) for word, files in found.items()}
 
 
+def files_with_line(git: Git, tree: str, line: str) -> Iterator[str]:
+    """The text files of ``tree`` that have this very line (a POSIX basic regular expression)."""
+    output = git.run(
+        *("grep", "-I", "-z", "-l", "--no-color", "--full-name", "-e", f"^{line}$", tree),
+        allow=(0, 1),
+    ).stdout
+    for name in output.split(b"\0"):
+        if name:
+            yield decode_path(name).removeprefix(f"{tree}:")
+
+
+def list_files(git: Git, tree: str) -> tuple[str, ...]:
+    """The paths of all files in ``tree``."""
+    return _names(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout)
+
+
+def differing_files(git: Git, before: str, after: str) -> tuple[str, ...]:
+    """The paths of the files that differ between two trees."""
+    output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).stdout
+    return _names(output)
+
+
+def _names(output: bytes) -> tuple[str, ...]:
+    return tuple(decode_path(name) for name in output.split(b"\0") if name)
+
+
 def _grep(
     git: Git, tree: str, words: Collection[str], pathspecs: Collection[str], *options: str
 ) -> bytes:

@@ -11,7 +11,6 @@ not grow with use. What was fetched may lack blobs; :mod:`patchq.git.partial` br
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +20,10 @@ from pathlib import Path
 from patchq.errors import UpstreamError
 from patchq.files import replace_file
 from patchq.git.apply import Applier
+from patchq.git.commits import read_commit
+from patchq.git.history import History
 from patchq.git.lender import Lender
+from patchq.git.mail import Mailer
 from patchq.git.merge import Merger
 from patchq.git.objects import Objects
 from patchq.git.partial import MissingObjects, ObjectSource
@@ -106,6 +108,16 @@ class Store:
         return Applier(self.git, self.objects)
 
     @cached_property
+    def history(self) -> History:
+        """Commits and what they touch."""
+        return History(self.git)
+
+    @cached_property
+    def mailer(self) -> Mailer:
+        """Diffs and mails, written by git."""
+        return Mailer(self.git, self.objects)
+
+    @cached_property
     def merger(self) -> Merger:
         """Three-way merges."""
         return Merger(self.git, self.objects)
@@ -121,6 +133,30 @@ class Store:
         """The tree id and the committer date (strict ISO 8601) of a commit."""
         tree, date = self.git.text("show", "-s", "--format=%T%n%cI", commit).split("\n")
         return tree, date
+
+    def raw_date(self, commit: str) -> str:
+        """The committer date of a commit in git's raw form (``seconds zone``)."""
+        return self.git.text("show", "-s", "--format=%cd", "--date=raw", commit)
+
+    def persist(self, kind: str, content: bytes) -> str:
+        """Keep an object of ``kind`` in the store; returns its id."""
+        kept = self.persistent.run("hash-object", "-t", kind, "-w", "--stdin", stdin=content)
+        return kept.stdout.decode().strip()
+
+    def find_blobs(self, ids: Iterable[str]) -> dict[str, str]:
+        """Full ids of abbreviated ones, for those that are one blob here or can be fetched."""
+        asked = [oid for oid in dict.fromkeys(ids) if oid]
+        if not asked:
+            return {}
+        self.complete_named(asked)
+        answers = self.git.text(
+            "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(asked).encode()
+        ).split("\n")
+        return {
+            oid: answer.removesuffix(" blob")
+            for oid, answer in zip(asked, answers, strict=False)
+            if answer.endswith(" blob")
+        }
 
     def require(self, bases: Iterable[Base]) -> None:
         """:meth:`check` each base, with its files and those of the commits between them.
@@ -157,8 +193,7 @@ class Store:
                     hint=f"Run `patchq fetch {base.name}`"
                     + ("." if base.archive else ", or lend a clone that has it with --upstream."),
                 )
-            head = self.objects.read(base.commit).split(b"\n", 1)[0].decode()
-            tree = head.removeprefix("tree ")
+            tree = read_commit(self.objects, base.commit).tree
             if tree != base.tree:
                 raise UpstreamError(
                     f"{base.name}: the lock says tree {base.tree}, commit {base.commit} has {tree}"
@@ -218,9 +253,7 @@ def _mark_ends(store: Store, lent: Iterable[Path]) -> None:
 def _lacks_parent(store: Store, commit: str) -> bool:
     if not store.objects.has(commit):
         return False
-    header = store.objects.read(commit).split(b"\n\n", 1)[0].decode("ascii", "replace")
-    parents = re.findall(r"^parent ([0-9a-f]{40})$", header, re.MULTILINE)
-    return not all(map(store.objects.has, parents))
+    return not all(map(store.objects.has, read_commit(store.objects, commit).parents))
 
 
 def _settle(file: Path, content: bytes) -> None:

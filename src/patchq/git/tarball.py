@@ -69,10 +69,8 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
     Raises :class:`~patchq.git.process.GitFailedError` where an object is missing or the disk full.
     """
     signature = f"{IDENTITY} <{EMAIL}> {snapshot.seconds} +0000"
-    commit = store.objects.write(
-        "commit",
-        f"tree {snapshot.tree}\nauthor {signature}\ncommitter {signature}\n\n"
-        f"{snapshot.prefix}\n".encode(),
+    commit = store.objects.write_commit(
+        snapshot.tree, message=f"{snapshot.prefix}\n", author=signature, committer=signature
     )
     tag = store.objects.write(
         "tag",

@@ -206,7 +206,7 @@ class Worktree:
     def _keep(self, layout: WorktreeLayout) -> None:
         """Bring into the store what so far is only in the scratch directory."""
         objects = self._store.objects
-        holder = objects.write("commit", _commit(layout.tree, layout.commit))
+        holder = objects.write_commit(layout.tree, (layout.commit,), message="layout\n")
         sides = {entry.oid for side in layout.unmerged.values() for _, entry in side.stages()}
         wanted = [holder, f"^{layout.parent}", *sorted(sides)]
         pack = self._store.git.run(
@@ -227,11 +227,6 @@ class Worktree:
     @property
     def _place(self) -> Mapping[str, str]:
         return {"GIT_DIR": str(self._directory), "GIT_WORK_TREE": str(self.path.absolute())}
-
-
-def _commit(tree: str, parent: str) -> bytes:
-    who = "patchq <patchq@localhost> 0 +0000"
-    return f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nlayout\n".encode()
 
 
 def _index_lines(unmerged: Mapping[str, Sides]) -> Iterator[bytes]:

@@ -7,12 +7,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from patchq.errors import InputError, UpstreamError, Where
 from patchq.model.yamlfile import YamlValue, dump, parse
+
+if TYPE_CHECKING:
+    from patchq.model.coverage import Coverage
 
 VERSION = 1
 COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
@@ -45,6 +48,18 @@ class Base:
     tree: str
     date: str
     archive: Archive | None = None
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The part of upstream that the base knows: all of it, except for archives."""
+        from patchq.model.coverage import Coverage  # pathspec, which few commands need
+
+        archive = self.archive
+        return Coverage(archive.covers, archive.excludes) if archive else Coverage()
+
+    def covers(self, path: str) -> bool:
+        """Whether the base can tell anything about ``path``."""
+        return self.archive is None or self.coverage.covers_path(path)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
-from patchq.git.history import History
-from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
 from patchq.model.header import description, read_header
 from patchq.model.patch import Patch, read_patch
@@ -78,11 +76,11 @@ class Backporter:
         self._base = project.lock.base(directory.tag)
         self._directory = directory
         self._objects = project.store.objects
-        self._history = History(project.store.git)
+        self._history = project.store.history
         guards = project.settings.default_guards
         self._restacker = Restacker(project.store, self._base, guards)
         self._stack = self._restacker.stack
-        self._mailer = Mailer(project.store.git, project.store.objects)
+        self._mailer = project.store.mailer
         self._search = PrerequisiteSearch(project, self._base, changes, Names(project.store))
         self._terms = terms
         self._series = directory.series

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
-from patchq.git.history import CommitEdits, CommitInfo, History
+from patchq.git.history import CommitEdits, CommitInfo
 from patchq.git.store import Store
 from patchq.model.diff import Hunk
 
@@ -18,7 +18,7 @@ class Between:
     """
 
     def __init__(self, store: Store, target: str | None, tip: str):
-        self._history = History(store.git)
+        self._history = store.history
         self._objects = store.objects
         self._target = target
         self._tip = tip

@@ -14,7 +14,7 @@ from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream import is_url, local_path
 from patchq.errors import InputError, PatchqError, UpstreamError
-from patchq.git.history import CommitInfo, History
+from patchq.git.history import CommitInfo
 from patchq.git.lender import find_lender
 from patchq.git.remote import Remote
 
@@ -43,7 +43,7 @@ class Sources:
         self._project = project
         self._store = project.store
         self._changes = changes
-        self._history = History(project.store.git)
+        self._history = project.store.history
         self._main = main
         self._terminal = terminal
 

@@ -11,7 +11,7 @@ from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.upstream_change import ChangeReader
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
-from patchq.git.history import CommitInfo, History
+from patchq.git.history import CommitInfo
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -67,7 +67,7 @@ class _Endings:
     def __init__(self, project: Project, main: str | None):
         self._project = project
         self._store = project.store
-        self._history = History(project.store.git)
+        self._history = project.store.history
         self._main = main
 
     def of(self, numbers: frozenset[int], origin: str | None) -> Ending:

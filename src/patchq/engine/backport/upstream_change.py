@@ -12,8 +12,7 @@ from functools import cached_property
 
 from patchq.engine.series.message import Wording
 from patchq.git.apply import Applied
-from patchq.git.history import CommitDetails, History
-from patchq.git.mail import Mailer
+from patchq.git.history import CommitDetails
 from patchq.git.objects import Entries, Entry
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
@@ -66,8 +65,8 @@ class ChangeReader:
 
     def __init__(self, store: Store, settings: Settings, exclude: Sequence[str] = ()):
         self._objects = store.objects
-        self._history = History(store.git)
-        self._mailer = Mailer(store.git, store.objects)
+        self._history = store.history
+        self._mailer = store.mailer
         self._settings = settings
         self._exclude = Coverage(excludes=tuple(exclude))
         self._known: dict[str, UpstreamChange] = {}

@@ -27,9 +27,10 @@ from patchq.engine.series.restack import NoMergeError, Restacker, Work
 from patchq.engine.series.selection import select
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, PatchqError, Where
-from patchq.git.history import History
+from patchq.git.commits import read_commit
 from patchq.git.identity import user_identity
 from patchq.git.objects import Entries, Objects
+from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree, WorktreeLayout
 from patchq.model.patch import Patch
@@ -37,7 +38,6 @@ from patchq.model.series import SeriesEntry
 from patchq.model.workspace import SeriesDirectory, Workspace
 
 _TRAILER = re.compile(r"^Patch-Name:[ \t]*(\S+)[ \t]*$\n?", re.MULTILINE)
-_AUTHOR = re.compile(r"(.*) (\d+ [-+]\d{4})$")
 _COMMENT_CHARACTERS = "#;%@!$^&|"
 
 _ABORT = "Take that back, or `patchq edit --abort` and begin again."
@@ -269,7 +269,7 @@ def _chain(project: Project, edit: Edit, worktree: Worktree, *, amend: bool) -> 
     if unmerged:
         raise FindingsError(f"unmerged in .patchq/{WORKTREE}: {', '.join(unmerged)}")
     objects, head = project.store.objects, worktree.head()
-    if not History(project.store.git).contains(edit.base, head):
+    if not project.store.history.contains(edit.base, head):
         raise FindingsError(
             f"HEAD of .patchq/{WORKTREE} does not stand on {edit.tag}",
             hint=f"Check out the commits that do: `git checkout --detach worktree/top`. {WAYS_ON}",
@@ -315,24 +315,14 @@ def _between(objects: Objects, commit: _Commit, parent_tree: str) -> _Commit:
 
 
 def _read_commit(objects: Objects, oid: str) -> _Commit:
-    head, _, body = objects.read(oid).partition(b"\n\n")
-    fields: dict[str, list[str]] = {}
-    for line in head.decode("utf-8", "surrogateescape").split("\n"):
-        key, _, value = line.partition(" ")
-        fields.setdefault(key, []).append(value)
-    (encoding,) = fields.get("encoding", ["utf-8"])
-    try:
-        text = body.decode(encoding, "surrogateescape")
-    except LookupError:
-        text = body.decode("latin-1")
-    author = _AUTHOR.match(fields["author"][0])
-    assert author is not None
+    commit = read_commit(objects, oid)
+    message = normalised(_TRAILER.sub("", commit.message))
     return _Commit(
         oid=oid,
-        parents=tuple(fields.get("parent", ())),
-        tree=fields["tree"][0],
-        words=Wording(normalised(_TRAILER.sub("", text)), author[1], author[2]),
-        names=tuple(_TRAILER.findall(text)),
+        parents=commit.parents,
+        tree=commit.tree,
+        words=Wording(message, commit.author, commit.date),
+        names=tuple(_TRAILER.findall(commit.message)),
     )
 
 
@@ -341,20 +331,20 @@ def _write_commit(objects: Objects, tree: str, parent: str, words: Wording, name
     last = body.rpartition("\n\n")[2]
     fields = bool(last) and all(re.match(r"[A-Za-z][\w-]*:|\s", line) for line in last.split("\n"))
     gap = "" if fields else "\n"
-    text = (
-        f"tree {tree}\nparent {parent}\nauthor {words.author} {words.date}\n"
-        f"committer patchq <patchq@localhost> {words.date}\n\n"
-        f"{words.message}{gap}Patch-Name: {name}\n"
+    return objects.write_commit(
+        tree,
+        (parent,),
+        message=f"{words.message}{gap}Patch-Name: {name}\n",
+        author=f"{words.author} {words.date}",
+        committer=f"{IDENTITY} <{EMAIL}> {words.date}",
     )
-    return objects.write("commit", text.encode("utf-8", "surrogateescape"))
 
 
 def _empty_commit(store: Store, parent: str, words: Wording, name: str) -> str:
     """A commit on ``parent`` that changes nothing yet, kept in the store."""
     tree = _read_commit(store.objects, parent).tree
-    raw = store.objects.read(_write_commit(store.objects, tree, parent, words, name))
-    kept = store.persistent.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw)
-    return kept.stdout.decode().strip()
+    commit = _write_commit(store.objects, tree, parent, words, name)
+    return store.persist("commit", store.objects.read(commit))
 
 
 def _comment_character(messages: Sequence[bytes]) -> str:

@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 
 from patchq.errors import Where
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, decode_path, encode_path
+from patchq.git.search import files_with_line
 from patchq.git.store import Store
 from patchq.model.verification import Remark
 
@@ -52,12 +53,7 @@ def survey(store: Store, tree: str) -> Contents:
 
 def _lfs_pointers(store: Store, tree: str) -> tuple[str, ...]:
     """The files that stand for others kept elsewhere: git-lfs(1) calls them pointers."""
-    output = store.git.run(
-        *("grep", "-I", "-z", "-l", "--no-color", "--full-name", "-e", f"^{_LFS_POINTER}$", tree),
-        allow=(0, 1),
-    ).stdout
-    names = (decode_path(name) for name in output.split(b"\0") if name)
-    return tuple(sorted(name.removeprefix(f"{tree}:") for name in names))
+    return tuple(sorted(files_with_line(store.git, tree, _LFS_POINTER)))
 
 
 def set_hashes(store: Store, tree: str, sets: Mapping[str, Sequence[str]]) -> dict[str, str]:

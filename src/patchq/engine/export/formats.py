@@ -12,7 +12,6 @@ from patchq.engine.series.message import wording
 from patchq.engine.verify.subject import PatchStep
 from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
-from patchq.git.mail import Mailer
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
 from patchq.git.tarball import Snapshot, unpack_tar, write_tar
@@ -123,7 +122,7 @@ def _unpacked(tar: Path, snapshot: Snapshot, into: Path) -> Path:
 
 def _repository(placed: Placed, to: Path) -> None:
     store, base = placed.store, placed.base
-    fallback = {"author": f"{IDENTITY} <{EMAIL}>", "date": _raw(base, placed)}
+    fallback = {"author": f"{IDENTITY} <{EMAIL}>", "date": store.raw_date(base.commit)}
     changes = []
     for step in placed.steps:
         words = wording(step.patch, **fallback)
@@ -131,11 +130,6 @@ def _repository(placed: Placed, to: Path) -> None:
     tip = commit_changes(store, base.commit, changes)
     to.mkdir()
     write_repository(store, base.commit, tip, f"patchq/{base.name}", base.name, to)
-
-
-def _raw(base: Base, placed: Placed) -> str:
-    """The base's date in git's raw form."""
-    return placed.store.git.text("show", "-s", "--format=%cd", "--date=raw", base.commit)
 
 
 def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
@@ -183,7 +177,7 @@ def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
         )
     if not _moves_files(patch):
         return patch.raw, patch.strip
-    diff = Mailer(store.git, store.objects).unmoved(step.onto, step.tree)
+    diff = store.mailer.unmoved(step.onto, step.tree)
     return patch.head + diff, 1
 
 

@@ -19,7 +19,7 @@ from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied
-from patchq.git.history import CommitInfo, History
+from patchq.git.history import CommitInfo
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.objects import Entry
 from patchq.model.diff import split_lines
@@ -78,7 +78,7 @@ class OriginFinder:
     def __init__(self, project: Project, main: str | None):
         self._project = project
         self._objects = project.store.objects
-        self._history = History(project.store.git)
+        self._history = project.store.history
         self._stack = Stack(project.store)
         self._main = main
 
@@ -218,16 +218,11 @@ class OriginFinder:
         """``tree`` with the files whose blobs the patch names, where the store has those."""
         wanted: dict[str, Entry | None] = {}
         blobs = _blobs(patch)
-        self._project.store.complete_named(blobs.values())
+        full = self._project.store.find_blobs(blobs.values())
         for path, blob in blobs.items():
             there = self._objects.file(tree, path)
-            if there is None or there.oid.startswith(blob):
-                continue
-            full = self._project.store.git.run(
-                "rev-parse", "--verify", "--quiet", f"{blob}^{{blob}}", allow=(0, 1, 128)
-            )
-            if full.status == 0:
-                wanted[path] = Entry(there.mode, full.stdout.decode().strip())
+            if there is not None and not there.oid.startswith(blob) and blob in full:
+                wanted[path] = Entry(there.mode, full[blob])
         return self._objects.overlay(tree, wanted) if wanted else tree
 
 

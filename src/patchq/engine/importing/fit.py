@@ -7,7 +7,7 @@ what the patch's index lines name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from patchq.engine.series.hunks import locate
@@ -155,7 +155,7 @@ class Fitter:
             if change.old is not None:
                 wanted.setdefault(change.old, change)
         blobs = [change.old_blob or "" for change in wanted.values()]
-        found = self._find_blobs(blobs)
+        found = self._store.find_blobs(blobs)
         if not all(blob in found for blob in blobs):
             return None
         return self._objects.tree_of(
@@ -164,19 +164,6 @@ class Fitter:
                 for (path, change), blob in zip(wanted.items(), blobs, strict=True)
             }
         )
-
-    def _find_blobs(self, blobs: Sequence[str]) -> Mapping[str, str]:
-        """Full ids of abbreviated ones, for those that are one blob of the store."""
-        asked = [blob for blob in dict.fromkeys(blobs) if blob]
-        self._store.complete_named(asked)
-        answers = self._store.git.text(
-            "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(asked).encode()
-        ).split("\n")
-        return {
-            blob: answer.removesuffix(" blob")
-            for blob, answer in zip(asked, answers, strict=False)
-            if answer.endswith(" blob")
-        }
 
     def _refusal(self, tree: str, patch: Patch, reason: str) -> NoFitError:
         found = _failed_hunk(patch, reason)

@@ -33,7 +33,6 @@ from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_p
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.git.mail import Mailer
 from patchq.model.diff import split_lines
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
@@ -71,7 +70,7 @@ class Judge:
         self._merger = span.store.merger
         self._walker = HistoryWalker(span)
         self._evidence = EvidenceMaker(span)
-        self._carrier = Carrier(stack, Mailer(span.store.git, span.store.objects), self._objects)
+        self._carrier = Carrier(stack, span.store.mailer, self._objects)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
         """The judgement on a patch of which a base does not cover all, None where both do."""

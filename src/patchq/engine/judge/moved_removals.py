@@ -20,7 +20,6 @@ from patchq.engine.judge.text_check import State
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
-from patchq.git.history import History
 from patchq.git.objects import Entries, Entry
 
 
@@ -109,7 +108,7 @@ class Removals:
         if trail.landed is None:
             yield StillThere(trail, ())
             return
-        added = History(self._span.store.git).added_lines(trail.landed.oid)
+        added = self._span.store.history.added_lines(trail.landed.oid)
         lines = tuple(line for line in saying if line in added)
         if lines:
             yield StillThere(trail, lines)

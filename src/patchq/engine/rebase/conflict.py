@@ -7,10 +7,8 @@ judge does not trust (lines that would stand twice, a file without a certain pla
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from patchq.engine.judge.case import Case
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -82,7 +80,9 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Worktree
         marked = _marked(store, sides, labels)
         if marked is not None:
             files[path] = marked
-    ours = objects.write("commit", _commit(collision.case.ours, new))
+    ours = objects.write_commit(
+        collision.case.ours, (new.commit,), message=f"{new.name} with the patches below\n"
+    )
     return WorktreeLayout(
         commit=ours,
         parent=new.commit,
@@ -90,12 +90,6 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Worktree
         directories=tuple(sorted({path.rpartition("/")[0] for path in files} - {""})),
         unmerged=collision.conflicts,
     )
-
-
-def _commit(tree: str, new: Base) -> bytes:
-    who = "patchq <patchq@localhost> 0 +0000"
-    head = f"tree {tree}\nparent {new.commit}\nauthor {who}\ncommitter {who}\n"
-    return f"{head}\n{new.name} with the patches below\n".encode()
 
 
 def _marked(store: Store, sides: Sides, labels: tuple[str, str, str]) -> Entry | None:
@@ -113,12 +107,5 @@ def _marked(store: Store, sides: Sides, labels: tuple[str, str, str]) -> Entry |
     ]
     if len(contents) < 3 or any(b"\0" in content[:_BINARY_PROBE] for content in contents):
         return None
-    with tempfile.TemporaryDirectory(prefix="patchq-merge-") as scratch:
-        files = [Path(scratch, name) for name in ("ours", "base", "theirs")]
-        for file, content in zip(files, contents, strict=True):
-            file.write_bytes(content)
-        named = [part for label in labels for part in ("-L", label)]
-        merged = store.git.run(
-            *("merge-file", "-p", "--diff3", *named, *map(str, files)), allow=range(128)
-        )
-    return Entry(ours.mode, store.objects.write("blob", merged.stdout))
+    merged = store.merger.merge_file(contents[0], contents[1], contents[2], labels)
+    return Entry(ours.mode, store.objects.write("blob", merged))

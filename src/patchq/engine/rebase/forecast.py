@@ -9,7 +9,6 @@ from patchq.engine.rebase.rebase import Progress, Rebased, judge_series, quiet
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError
-from patchq.git.history import History
 from patchq.model.lock import Base
 
 _ID = re.compile(r"[0-9a-f]{7,40}")
@@ -33,7 +32,7 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
 
 
 def _refuse_past(project: Project, revision: str, commit: str) -> None:
-    history, store = History(project.store.git), project.store
+    history, store = project.store.history, project.store
     for base in reversed(project.lock.bases):
         here = base.archive is None and store.objects.has(base.commit)
         if here and history.contains(commit, base.commit):

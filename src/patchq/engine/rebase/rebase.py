@@ -22,7 +22,6 @@ from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
-from patchq.git.mail import Mailer
 from patchq.kept_answers import key_of
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
@@ -287,7 +286,7 @@ class _Run:
 
     def _settle(self, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
         objects = self._span.store.objects
-        runs = RunJudge(self._judge, Mailer(self._span.store.git, objects), objects)
+        runs = RunJudge(self._judge, self._span.store.mailer, objects)
         entries = self._source.series.entries
         links = {
             entry.name: self._link(entry, judgements)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from patchq.engine.rebase.conflict import Collision
 from patchq.engine.series.rewrite import Carrier
 from patchq.engine.series.stack import Stack
-from patchq.git.mail import Mailer
+from patchq.git.compare import Version, range_diff
 from patchq.git.objects import Entry, Objects
 from patchq.git.store import Store
 from patchq.model.patch import Patch
@@ -45,7 +45,7 @@ def patch_to(store: Store, stack: Stack, collision: Collision, tree: str) -> Pat
     objects = store.objects
     ours = collision.case.ours
     paths = changed_paths(objects, ours, tree)
-    carrier = Carrier(stack, Mailer(store.git, objects), objects)
+    carrier = Carrier(stack, store.mailer, objects)
     carried = carrier.carry(
         collision.case.patch,
         ours,
@@ -62,22 +62,11 @@ def compare(store: Store, collision: Collision, tree: str) -> bytes:
     objects = store.objects
     case = collision.case
     paths = sorted(changed_paths(objects, case.ours, tree))
-    ranges = [
-        _commits(objects, case.patch.name, objects.tree_of(old), objects.tree_of(new))
+    versions = (
+        Version(objects.tree_of(old), objects.tree_of(new), f"{case.patch.name}\n")
         for old, new in (
             (case.applied.before, case.applied.after),
             (objects.files(case.ours, paths), objects.files(tree, paths)),
         )
-    ]
-    # whatever differs, they are to be shown as one pair
-    shown = store.git.run("range-diff", "--no-color", "--creation-factor=10000", *ranges).stdout
-    text = b"".join(line[4:] for line in shown.splitlines(keepends=True)[1:])
-    return text.removeprefix(_NO_SECTION)
-
-
-def _commits(objects: Objects, subject: str, old: str, new: str) -> str:
-    who = "patchq <patchq@localhost> 0 +0000"
-    tail = f"author {who}\ncommitter {who}\n\n{subject}\n"
-    base = objects.write("commit", f"tree {old}\n{tail}".encode())
-    commit = objects.write("commit", f"tree {new}\nparent {base}\n{tail}".encode())
-    return f"{base}..{commit}"
+    )
+    return range_diff(store.git, objects, *versions).removeprefix(_NO_SECTION)

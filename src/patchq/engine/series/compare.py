@@ -10,6 +10,7 @@ from patchq.engine.series.selection import select
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError
 from patchq.git.apply import Applied
+from patchq.git.compare import Version, range_diff
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.model.patch import Patch
 from patchq.model.series_diff import (
@@ -76,18 +77,12 @@ def compare_patch(
         raise InputError(f"{name} is in the series on {new.tag} only")
     if row.fate is PatchDifference.UNCHANGED:
         return b""
-    ranges = [
-        _commits(project, directory, patch)
+    versions = (
+        _version(project, directory, patch)
         for directory, patch in ((old, row.old_name or name), (new, name))
-    ]
-    shown = project.store.git.run(
-        "range-diff",
-        f"--color={'always' if colour else 'never'}",
-        # whatever differs, they are to be shown as one pair
-        "--creation-factor=10000",
-        *ranges,
-    ).stdout
-    return b"".join(line.removeprefix(b"    ") for line in shown.splitlines(keepends=True)[1:])
+    )
+    store = project.store
+    return range_diff(store.git, store.objects, *versions, colour=colour)
 
 
 def _row(old: SeriesDirectory, new: SeriesDirectory, name: str, old_name: str | None) -> PatchDiff:
@@ -140,18 +135,14 @@ def _context(patch: Patch) -> list[list[bytes]]:
     return sorted([line for hunk in change.hunks for line in hunk.lines] for change in patch.files)
 
 
-def _commits(project: Project, directory: SeriesDirectory, name: str) -> str:
-    """A range of one commit that says and does what the patch does."""
+def _version(project: Project, directory: SeriesDirectory, name: str) -> Version:
+    """What the patch says and does."""
     objects = project.store.objects
     patch = directory.patches[name]
     applied = _applied(project, directory, name)
     words = wording(patch, author=UNKNOWN_AUTHOR, date="0 +0000")
-    who = f"author {words.author} {words.date}\ncommitter {words.author} {words.date}\n"
     before, after = objects.tree_of(applied.before), objects.tree_of(applied.after)
-    base = objects.write("commit", f"tree {before}\n{who}\nbase\n".encode())
-    text = f"tree {after}\nparent {base}\n{who}\n{words.message}"
-    commit = objects.write("commit", text.encode("utf-8", "surrogateescape"))
-    return f"{base}..{commit}"
+    return Version(before, after, words.message, f"{words.author} {words.date}")
 
 
 def _applied(project: Project, directory: SeriesDirectory, name: str) -> Applied:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from patchq.errors import Where
 from patchq.git.objects import Objects
-from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.predicate import parse_predicate
@@ -18,15 +17,13 @@ def ends_come(patch: Patch, base: Base, objects: Objects) -> Iterator[tuple[str,
     Such a patch would be retired though nothing changed; ``always`` means just that. Raises
     :class:`~patchq.errors.InputError` where one is malformed.
     """
-    archive = base.archive
-    coverage = Coverage(archive.covers, archive.excludes) if archive else Coverage()
     for trailer in patch.header.trailers:
         if trailer.key.lower() != "x-retire-when":
             continue
         where = Where(patch.where.file if patch.where else patch.name, trailer.line)
         predicate = parse_predicate(trailer.value, where)
         path = predicate.path
-        if path is None or not coverage.covers_path(path):
+        if path is None or not base.covers(path):
             continue
         if predicate.holds_on(objects.content(base.tree, path)):
             yield f"X-Retire-When holds on {base.name} itself: {predicate.text}", where

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
 
-from patchq.git.mail import Mailer, author_of
+from patchq.git.mail import author_of
 from patchq.git.objects import EMPTY_TREE, Entry
 from patchq.git.store import Store
 from patchq.model.header import defuse, description
@@ -78,7 +78,7 @@ def head_of(store: Store, words: Wording) -> bytes:
     message = normalised(f"{' '.join(subject.split())}\n\n{defuse(body)}")
     # what the mail changes does not show in its head
     file = {"file": Entry("100644", store.objects.write("blob", b"\n"))}
-    raw = Mailer(store.git, store.objects).mail(
+    raw = store.mailer.mail(
         *(EMPTY_TREE, store.objects.tree_of(file)),
         message=message,
         author=words.author,

@@ -15,10 +15,8 @@ from patchq.engine.series.rewrite import Carrier
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import FindingsError, InputError, Where
-from patchq.git.mail import Mailer
 from patchq.git.objects import Entries
 from patchq.git.store import Store
-from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import render_retired
@@ -62,16 +60,13 @@ class Restacker:
         self._merger = store.merger
         self._base = base
         self._default_guards = default_guards
-        self._coverage = (
-            Coverage(base.archive.covers, base.archive.excludes) if base.archive else None
-        )
         self.stack = Stack(store)
-        self.mailer = Mailer(store.git, store.objects)
+        self.mailer = store.mailer
         self._carrier = Carrier(self.stack, self.mailer, store.objects)
 
     def covers(self, patch: Patch) -> bool:
         """Whether the base has all of the patch's paths; one that it has not is never applied."""
-        return self._coverage is None or all(map(self._coverage.covers_path, patch.paths))
+        return all(map(self._base.covers, patch.paths))
 
     def works(self, directory: SeriesDirectory, without: Collection[str] = ()) -> dict[str, Work]:
         """What each patch of a series does, by name; those that the base covers, less ``without``.

@@ -24,8 +24,8 @@ from patchq.engine.languages.python_modules import (
 )
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
-from patchq.git.objects import SYMLINK_MODE, MissingObjectError, decode_path
-from patchq.git.search import lines_with_words
+from patchq.git.objects import SYMLINK_MODE, MissingObjectError
+from patchq.git.search import differing_files, lines_with_words, list_files
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.patch import Patch
@@ -345,7 +345,7 @@ def check(subject: Subject) -> Section:
     changed = _changed(store, before, after)
     if not changed:
         return Section(NAME, "no Python file is touched", skipped=True)
-    packages = _Packages({*_paths(store, before), *changed})
+    packages = _Packages({*list_files(store.git, before), *changed})
     known = FactsCache(project.cache / NAME)
     return _Check(
         store,
@@ -530,7 +530,9 @@ class _Check:
                 if place != _place(missing.file):
                     homes.setdefault(place, set()).add(word)
         if not homes and missing.name is None:
-            paths = (path for path in _paths(self.store, self.after.oid) if path.endswith(".py"))
+            paths = (
+                path for path in list_files(self.store.git, self.after.oid) if path.endswith(".py")
+            )
             homes = {place: set() for place in map(_place, paths) if basename(place) == last}
             words = (last,)
         if not homes:
@@ -568,16 +570,8 @@ class _Check:
 
 def _changed(store: Store, before: str, after: str) -> tuple[str, ...]:
     """The Python files that differ between two trees."""
-    output = store.git.run(
-        "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after
-    ).stdout
-    paths = (decode_path(name) for name in output.split(b"\0") if name)
+    paths = differing_files(store.git, before, after)
     return tuple(path for path in paths if path.endswith(".py"))
-
-
-def _paths(store: Store, tree: str) -> tuple[str, ...]:
-    output = store.git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout
-    return tuple(decode_path(name) for name in output.split(b"\0") if name)
 
 
 def _place(path: str) -> str:

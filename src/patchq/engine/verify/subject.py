@@ -54,8 +54,7 @@ class Subject:
     @cached_property
     def coverage(self) -> Coverage:
         """The part of the tree that the base can tell anything about."""
-        archive = self.base.archive
-        return Coverage(archive.covers, archive.excludes) if archive else Coverage()
+        return self.base.coverage
 
     def before(self, path: str) -> bytes | None:
         """The content of ``path`` in the unpatched tree."""
@@ -72,11 +71,8 @@ class Subject:
 
 def uncovered(selection: Selection, base: Base) -> Iterator[tuple[Patch, tuple[str, ...]]]:
     """The selected patches with paths that the archive of ``base`` does not cover, and those."""
-    if base.archive is None:
-        return
-    coverage = Coverage(base.archive.covers, base.archive.excludes)
     for patch in selection.patches:
-        outside = tuple(path for path in patch.paths if not coverage.covers_path(path))
+        outside = tuple(path for path in patch.paths if not base.covers(path))
         if outside:
             yield patch, outside
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
-from patchq.git.history import CommitInfo, History, narrow
+from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import DirectorySplit, RenameMap
 from patchq.git.store import Store
@@ -66,7 +66,7 @@ class UpstreamRange:
         self.old = old
         self.new = new
         self._cache = cache
-        self._history = History(store.git)
+        self._history = store.history
         self._placements: dict[str, Placement] = {}
         self._expected: set[str] = set()
 
@@ -98,7 +98,7 @@ class UpstreamRange:
 
     def covers(self, path: str) -> bool:
         """Whether both bases can tell anything about ``path``."""
-        return all(coverage.covers_path(path) for coverage in self._coverages)
+        return self.old.covers(path) and self.new.covers(path)
 
     def place(self, path: str) -> Placement:
         """Where ``path`` of the old base (or of a patch on it) belongs on the new one."""
@@ -174,11 +174,7 @@ class UpstreamRange:
 
     @cached_property
     def _coverages(self) -> Sequence[Coverage]:
-        return [
-            Coverage(base.archive.covers, base.archive.excludes)
-            for base in (self.old, self.new)
-            if base.archive is not None
-        ]
+        return [base.coverage for base in (self.old, self.new) if base.archive is not None]
 
     def _place(self, path: str) -> Placement:
         if not self.covers(path):

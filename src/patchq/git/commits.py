@@ -1,0 +1,41 @@
+"""Commit objects, read from their raw form (gitformat-commit, git-commit-tree(1))."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from patchq.git.objects import Objects
+
+_SIGNATURE = re.compile(r"(.*) (\d+ [-+]\d{4})$")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit; ``author`` is ``Name <mail>``, ``date`` the author's in git's raw form."""
+
+    oid: str
+    tree: str
+    parents: tuple[str, ...]
+    author: str
+    date: str
+    message: str
+
+
+def read_commit(objects: Objects, oid: str) -> Commit:
+    """The commit ``oid``; raises :class:`~patchq.git.objects.MissingObjectError`."""
+    head, _, body = objects.read(oid).partition(b"\n\n")
+    fields: dict[str, list[str]] = {}
+    for line in head.decode("utf-8", "surrogateescape").split("\n"):
+        key, _, value = line.partition(" ")
+        fields.setdefault(key, []).append(value)
+    (encoding,) = fields.get("encoding", ["utf-8"])
+    try:
+        text = body.decode(encoding, "surrogateescape")
+    except LookupError:
+        text = body.decode("latin-1")
+    author = _SIGNATURE.match(fields["author"][0])
+    assert author is not None
+    return Commit(
+        oid, fields["tree"][0], tuple(fields.get("parent", ())), author[1], author[2], text
+    )
