@@ -49,3 +49,7 @@ class UpstreamError(PatchqError):
     """Upstream, the lock or the network: a moved tag, a missing object, a failed download."""
 
     exit_code = 3
+
+
+class UnavailableError(UpstreamError):
+    """The store or the network is of no use any more: nothing else can be found out either."""

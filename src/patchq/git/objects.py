@@ -16,7 +16,7 @@ from pathlib import Path
 from git.cmd import Git as GitCommand
 from gitdb import IStream, LooseObjectDB
 
-from patchq.errors import UpstreamError
+from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
 
 TREE_MODE = "40000"
@@ -249,7 +249,7 @@ class Objects:
 
 def _reader_is_gone() -> UpstreamError:
     # not the closed pipe of our own output, which is no error
-    return UpstreamError(
+    return UnavailableError(
         "git cat-file ended while objects were read", hint="Was it killed? Run the command again."
     )
 

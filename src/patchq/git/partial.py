@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from patchq.errors import UpstreamError
+from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.lender import borrowed
 from patchq.git.process import Git
 from patchq.git.remote import Remote
@@ -168,7 +168,7 @@ class MissingObjects:
         self._promised = None
         lacking = f"{_files(missing)} of upstream that this needs are not here"
         if self._supply.url is None:
-            raise UpstreamError(
+            raise UnavailableError(
                 f"{lacking}: a partial clone lends its objects, and has not got them",
                 hint="Complete it, or lend a whole clone with --upstream PATH; --upstream URL lets "
                 "them be fetched.",
@@ -178,7 +178,7 @@ class MissingObjects:
             with self._supply.showing(words):
                 remote.bring(missing)
         except UpstreamError as error:
-            raise UpstreamError(
+            raise UnavailableError(
                 f"{lacking}, and could not be fetched: {error.message}",
                 hint="Run it again with the network, or lend a whole clone with --upstream PATH. "
                 "`patchq fetch --whole` brings all that may ever be needed.",

@@ -22,12 +22,16 @@ _SPECIAL = re.compile(rb"[][.^$*+?(){}|\\]")
 
 
 def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[bytes, str]]:
-    """How often each of ``lines`` (given stripped) stands in each file of ``tree``."""
+    """How often each of ``lines`` (given stripped) stands in each text file of ``tree``.
+
+    Only text has lines: one with a NUL byte is never found.
+    """
     found: Counter[tuple[bytes, str]] = Counter()
-    if not lines:
+    wanted = {line for line in lines if b"\0" not in line}
+    if not wanted:
         return found
     with tempfile.NamedTemporaryFile(prefix="patchq-lines-") as patterns:
-        Path(patterns.name).write_bytes(_one_of(lines) + b"\n")
+        Path(patterns.name).write_bytes(_one_of(wanted) + b"\n")
         output = git.run(
             "grep",
             "-I",
@@ -40,7 +44,6 @@ def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[
             tree,
             allow=(0, 1),
         ).stdout
-    wanted = set(lines)
     prefix = f"{tree}:".encode()
     for row in output.split(b"\n"):
         name, _, text = row.partition(b"\0")

@@ -80,6 +80,7 @@ class EvidenceKind(Enum):
     UNREFERENCED = "unreferenced"
     WATCH = "watch"
     HINT = "hint"
+    FAULT = "fault"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.apply import Applied
+from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
-from patchq.git.objects import Entries
+from patchq.git.objects import Entries, Objects
+from patchq.model.diff import ChangeKind, scan
 from patchq.model.patch import Patch
-from patchq.model.verdict import PatchReport, Verdict
+from patchq.model.verdict import EvidenceKind, PatchReport, Verdict
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,11 @@ class Judgement:
     def stands(self) -> bool:
         """Whether there is a patch that applies to the new base."""
         return self.patch is not None and self.report.verdict is not Verdict.NOT_COVERED
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it only says that something went wrong: nothing to keep."""
+        return any(item.kind is EvidenceKind.FAULT for item in self.report.evidence)
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,46 @@ def distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
         else place
         for path, place in placements.items()
     }
+
+
+def renamed_apart(facts: Facts, mailer: Mailer, objects: Objects) -> dict[str, str]:
+    """The files that the patch and upstream gave different names, with those of the patch.
+
+    git calls it a conflict (rename/rename). A directory that upstream moved, with all that is in
+    it, takes the patch's new name along.
+    """
+    applied, placements = facts.case.applied, facts.placements
+    moved = {
+        path
+        for path, place in placements.items()
+        if place.where is Whereabouts.MOVED and applied.after.get(path) is None
+    }
+    if not moved or not any(entry is None for entry in applied.before.values()):
+        return {}
+    diff = mailer.diff(objects.tree_of(applied.before), objects.tree_of(applied.after))
+    renames = {
+        change.old: change.new
+        for change in scan(diff)
+        if change.kind is ChangeKind.RENAME and change.old in moved
+    }
+    return {
+        old: new
+        for old, new in renames.items()
+        if old and new and not _moved_along(placements[old], placements[new])
+    }
+
+
+def _moved_along(one: Placement, other: Placement) -> bool:
+    """Whether two files moved with one directory that they have in common."""
+    move = _directory_move(one)
+    return move is not None and move == _directory_move(other)
+
+
+def _directory_move(place: Placement) -> tuple[list[str], list[str]] | None:
+    """The directories that a path moved from and to; None where its own name changed."""
+    old, new = place.old.split("/"), (place.new or "").split("/")
+    if old[-1] != new[-1]:
+        return None
+    while old and new and old[-1] == new[-1]:
+        old, new = old[:-1], new[:-1]
+    return old, new

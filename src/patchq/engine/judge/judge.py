@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge import predicates
-from patchq.engine.judge.case import Case, Facts, Judgement, distinct
+from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
 from patchq.engine.judge.evidence import EvidenceMaker, some
+from patchq.engine.judge.fault import ends_all, faulted
 from patchq.engine.judge.gone_code import (
     GoneSymbol,
     edits_imports,
@@ -116,10 +117,20 @@ class Judge:
 
     def judge(self, case: Case) -> Judgement:
         """The judgement on a patch that both bases cover and that stands on the old one."""
+        try:
+            return self._judge(case)
+        except Exception as error:
+            if ends_all(error):
+                raise
+            return faulted(case.patch, error)
+
+    def _judge(self, case: Case) -> Judgement:
         facts = self._find(case)
         blocked = self.blocked(case)
         if blocked:
             judgement = self._judge_blocked(facts, blocked)
+        elif renames := renamed_apart(facts, self._span.store.mailer, self._objects):
+            judgement = self._judge_renamed_apart(facts, renames)
         elif self._has_effect(facts):
             judgement = self._judge_clean(facts)
         else:
@@ -135,6 +146,14 @@ class Judge:
 
     def landed(self, case: Case) -> Judgement | None:
         """The judgement on a patch that upstream has all of, None on any other."""
+        try:
+            return self._landed(case)
+        except Exception as error:
+            if ends_all(error):
+                raise
+            return None
+
+    def _landed(self, case: Case) -> Judgement | None:
         facts = self._find(case)
         if self.blocked(case) or self._has_effect(facts):
             return None
@@ -166,6 +185,26 @@ class Judge:
             for path, blocker in blocked.items()
         )
         hunks = outcomes(facts.case.patch, HunkState.CONFLICTING)
+        return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
+
+    def _judge_renamed_apart(self, facts: Facts, renames: Mapping[str, str]) -> Judgement:
+        evidence = tuple(
+            self._span.evidence(
+                EvidenceKind.CONFLICTING_CHANGE,
+                f"rename/rename: the patch renames {old} to {new}, "
+                f"upstream to {facts.placements[old].new}",
+                self._evidence.removal(old),
+                paths=(old,),
+            )
+            for old, new in renames.items()
+        )
+        hunks = tuple(
+            replace(hunk, state=HunkState.CONFLICTING, offset=None)
+            if hunk.file in renames
+            else hunk
+            for hunk in self._carried_hunks(facts, set())
+        )
+        evidence += self._evidence.moves(facts)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
     def _has_effect(self, facts: Facts) -> bool:

@@ -15,6 +15,7 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
 from patchq.model.diff import split_lines
 
 _CONTEXT = 3
+_NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
 
 
 class State(Enum):
@@ -48,7 +49,7 @@ class TextCheck:
             self._texts[id(unit)] = self._sides(unit)
         texts = self._texts[id(unit)]
         entry = next(iter(ours.values()), None)
-        if texts is None or entry is None or entry.mode in (GITLINK_MODE, SYMLINK_MODE):
+        if texts is None or entry is None or entry.mode in _NO_LINES:
             return None
         content = self._file(entry.oid)
         old, new = content.count(texts.old), content.count(texts.new)
@@ -62,6 +63,8 @@ class TextCheck:
         (path,) = unit.paths
         before, after = unit.before[path], unit.after[path]
         if before is None or after is None or before.mode != after.mode:
+            return None
+        if before.mode in _NO_LINES:
             return None
         old, new = (split_lines(self._objects.read(entry.oid)) for entry in (before, after))
         head, tail = common_ends(old, new)

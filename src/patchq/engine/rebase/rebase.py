@@ -197,8 +197,10 @@ class _Run:
         key = self._keys[entry.name] = self._key(patch, lower, judgements)
         kept = self._cache.get(key)
         if kept is None:
-            kept = {patch.name: self._judge.judge(self._case(entry, judgements))}
-            self._cache.put(key, kept)
+            found = self._judge.judge(self._case(entry, judgements))
+            kept = {patch.name: found}
+            if not found.is_fault:
+                self._cache.put(key, kept)
         judged = self._blocked(kept[patch.name], patch, lower, judgements)
         solved = self._remembered(self._decided(judged, patch), entry, judgements)
         return self._with_accepted(solved, patch)
@@ -252,7 +254,7 @@ class _Run:
         """What there is to solve; None where nothing is, or nothing can be merged."""
         report = judgement.report
         to_solve = report.action is Action.REVIEW and report.verdict is not Verdict.DRIFTED
-        if not to_solve or entry.name not in self._keys:
+        if not to_solve or entry.name not in self._keys or judgement.is_fault:
             return None
         case = self._case(entry, judgements)
         return None if self._judge.blocked(case) else collide(self._span, case, report)

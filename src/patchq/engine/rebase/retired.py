@@ -88,7 +88,8 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     if kept is None:
         judgement = _judge_on(judge, stack, span, patch, under, patched)
         kept = {} if judgement is None else {patch.name: judgement}
-        cache.put(key, kept)
+        if judgement is None or not judgement.is_fault:
+            cache.put(key, kept)
     return kept.get(patch.name)
 
 

@@ -1,0 +1,39 @@
+"""A patch that could not be judged: a conflict that says what went wrong.
+
+What goes wrong with one patch (an object that is missing, a file that git cannot merge, a mistake
+of ours) must not take the verdicts on the others away.
+"""
+
+from __future__ import annotations
+
+from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.outcomes import outcomes
+from patchq.errors import PatchqError, UnavailableError
+from patchq.model.patch import Patch
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkState,
+    PatchReport,
+    PathChange,
+    Verdict,
+)
+
+
+def ends_all(error: Exception) -> bool:
+    """Whether what went wrong would go wrong with every other patch too."""
+    return isinstance(error, OSError | MemoryError | UnavailableError)
+
+
+def faulted(patch: Patch, error: Exception) -> Judgement:
+    """The judgement on a patch in the judging of which ``error`` was raised."""
+    words = str(error) if isinstance(error, PatchqError) else f"{type(error).__name__}: {error}"
+    report = PatchReport(
+        name=patch.name,
+        verdict=Verdict.CONFLICT,
+        paths=tuple(PathChange(path, path) for path in patch.paths),
+        hunks=outcomes(patch, HunkState.CONFLICTING),
+        evidence=(Evidence(EvidenceKind.FAULT, f"could not be judged: {words}"),),
+        kind=patch.header.kind,
+    )
+    return Judgement(report)

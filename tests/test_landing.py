@@ -1,0 +1,149 @@
+"""What landed, as a whole or in part, and what only looks like it; nothing ends a report."""
+
+from __future__ import annotations
+
+import pytest
+from judging import (
+    POOL,
+    POOL_PATH,
+    QUEUE,
+    QUEUE_PATH,
+    edited,
+    fix,
+    judged,
+    pool,
+    rebased,
+    reports,
+    shown,
+    start,
+    states,
+    verdicts,
+)
+from miniature import MakeMiniature, Miniature, submodule
+
+from patchq.engine.judge.judge import Judge
+from patchq.errors import InputError, UnavailableError
+from patchq.model.verdict import EvidenceKind, HunkState, Verdict
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """Upstream at v1."""
+    return start(miniature())
+
+
+# Nothing ends a report
+
+SUBMODULE = "third_party/lib"
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "expected"),
+    [
+        (2, {Verdict.UPSTREAMED}),
+        (3, {Verdict.CONFLICT}),
+        (1, {Verdict.CLEAN}),
+        (None, {Verdict.UNREACHABLE, Verdict.CONFLICT}),
+    ],
+    ids=["the same", "another", "untouched", "gone"],
+)
+def test_a_submodule_on_both_sides(
+    upstream: Miniature, upstreams: int | None, expected: set[Verdict]
+) -> None:
+    upstream.commit("Add it", {SUBMODULE: submodule("1" * 40)})
+    upstream.tag("v1s")
+    patches = {
+        "bump.patch": upstream.patch("v1s", {SUBMODULE: submodule("2" * 40)}),
+        "other.patch": upstream.patch("v1s", pool(fix("evict"))),
+    }
+    theirs = submodule(str(upstreams) * 40) if upstreams else None
+    upstream.commit("Bump it (#5)", {SUBMODULE: theirs, "README": "More.\n"})
+    upstream.tag("v2")
+    found = verdicts(rebased(upstream, patches, bases=("v1s", "v2")))
+    assert found["bump.patch"] in expected
+    assert found["other.patch"] is Verdict.CLEAN
+
+
+LOGO = b"\x89PNG\r\n\x1a\nhello world text here\x00\x00\nanother line of words\x00more\n" * 3
+
+
+@pytest.mark.parametrize("replaced", [None, LOGO + b"more words of another logo\x00\n"])
+def test_a_binary_landed(upstream: Miniature, replaced: bytes | None) -> None:
+    upstream.commit("Add a logo", {"logo.png": LOGO})
+    upstream.tag("v1b")
+    edits = {"logo.png": replaced, "logo.svg": "<svg/>\n"}
+    patch = upstream.patch("v1b", edits)
+    landed = upstream.commit("New logo (#4)", edits)
+    upstream.commit("Noise (#5)", {"README": "Noise.\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch, bases=("v1b", "v2")).report
+    assert report.verdict is Verdict.UPSTREAMED
+    assert [item.commit for item in shown(report, EvidenceKind.MERGED)] == [landed]
+
+
+@pytest.mark.parametrize("error", [InputError("this cannot be read"), KeyError("a mistake")])
+def test_a_fault_is_the_conflict_of_one_patch(
+    upstream: Miniature, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    patches = {
+        "bad.patch": upstream.patch("v1", pool(fix("evict"))),
+        "good.patch": upstream.patch("v1", {QUEUE_PATH: edited(QUEUE, fix("pull"))}),
+    }
+    upstream.commit("Go on (#2)", {"README": "More.\n"})
+    upstream.tag("v2")
+    judge = Judge._judge
+
+    def failing(self: Judge, case: object) -> object:
+        if case.patch.name == "bad.patch":  # type: ignore[attr-defined]
+            raise error
+        return judge(self, case)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Judge, "_judge", failing)
+        result = rebased(upstream, patches)
+    assert verdicts(result) == {"bad.patch": Verdict.CONFLICT, "good.patch": Verdict.CLEAN}
+    bad = reports(result)["bad.patch"]
+    (fault,) = shown(bad, EvidenceKind.FAULT)
+    assert str(error) in fault.text
+    assert states(bad) == [HunkState.CONFLICTING]
+
+
+def test_what_would_fail_for_every_patch_ends_the_report(
+    upstream: Miniature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.tag("v2")
+
+    def failing(_self: Judge, _case: object) -> object:
+        raise UnavailableError("the network is down")
+
+    monkeypatch.setattr(Judge, "_judge", failing)
+    with pytest.raises(UnavailableError):
+        judged(upstream, patch)
+
+
+# Names
+
+
+@pytest.mark.parametrize("edit", [False, True], ids=["as it was", "and edited"])
+def test_renamed_by_both_to_other_names(upstream: Miniature, edit: bool) -> None:
+    content = edited(POOL, fix("evict")) if edit else POOL
+    patch = upstream.patch("v1", {POOL_PATH: None, "app/ours.py": content})
+    renamed = upstream.move(POOL_PATH, "app/theirs.py", "Rename it (#9)")
+    upstream.tag("v2")
+    judgement = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.CONFLICT
+    assert judgement.patch is None
+    (evidence,) = shown(judgement.report, EvidenceKind.CONFLICTING_CHANGE)
+    assert evidence.commit == renamed
+    assert "app/ours.py" in evidence.text
+    assert "app/theirs.py" in evidence.text
+
+
+@pytest.mark.parametrize("name", ["lib/pool.py", "lib/store.py", "app/deep/pool.py"])
+def test_moved_by_upstream_and_renamed_by_the_patch(upstream: Miniature, name: str) -> None:
+    """One file that upstream took out of its directory is not the directory's move."""
+    patch = upstream.patch("v1", {POOL_PATH: None, name: POOL})
+    upstream.move(POOL_PATH, "core/pool.py", "Move it (#9)")
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
