@@ -17,12 +17,13 @@ FLOORS = (
     ("model",),
     ("git",),
     ("archives",),
-    ("engine.workspace", "engine.languages", "report", "demo"),
+    ("engine.workspace", "engine.languages", "demo"),
     ("engine.series",),
     ("engine.judge", "engine.backport"),
     ("engine.rebase", "engine.importing"),
     ("engine.verify", "engine.edit"),
     ("engine.export", "engine.status"),
+    ("report",),
     ("cli",),
 )
 RUNS_GIT = {"run", "text", "start"}

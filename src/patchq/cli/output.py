@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,11 +99,25 @@ def stop(report: Report, stopped: str, *, solvable: bool) -> None:
     render_stop(report, stopped, solvable=solvable, console=terminal())
 
 
-def terminal() -> Console:
-    """Stdout, as renderers take it."""
+def terminal(*, pipe_width: int | None = None) -> Console:
+    """Stdout, as renderers take it, ``pipe_width`` columns wide if nothing sets the width."""
     from rich.console import Console
 
-    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    sized = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = None if sized else pipe_width
+    return Console(file=sys.stdout, highlight=False, soft_wrap=False, width=width)
+
+
+@contextmanager
+def paged() -> Iterator[Console]:
+    """Stdout through the user's pager on a terminal, as git does (git-config(1), core.pager)."""
+    console = terminal()
+    if not console.is_terminal:
+        yield console
+        return
+    os.environ.setdefault("LESS", "FRX")
+    with console.pager(styles=True):
+        yield console
 
 
 def text(content: str, to: Path | None = None) -> None:
