@@ -17,6 +17,7 @@ from judging import (
     shown,
     start,
     states,
+    take,
     verdicts,
 )
 from miniature import MakeMiniature, Miniature, submodule
@@ -147,3 +148,81 @@ def test_moved_by_upstream_and_renamed_by_the_patch(upstream: Miniature, name: s
     upstream.move(POOL_PATH, "core/pool.py", "Move it (#9)")
     upstream.tag("v2")
     assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
+
+
+# Merges
+
+
+def side_branch(upstream: Miniature, name: str, *messages: str) -> list[str]:
+    """A branch from v1 with a commit each message, that fixes another function each."""
+    upstream.branch(name, at="v1")
+    changes = [fix(function) for function in ("evict", "grow", "drain")][: len(messages)]
+    return [
+        upstream.commit(message, pool(*changes[: number + 1]), branch=name)
+        for number, message in enumerate(messages)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "settings", "number"),
+    [
+        ("Merge pull request #12 from someone/topic", None, 12),
+        ("Merge branch 'topic'\n\nSee merge request one/two!34", None, 34),
+        ("Merge branch 'topic'", None, None),
+        ("Merged PR 56: topic", "merge_pattern: '^Merged PR (\\d+)'\n", 56),
+    ],
+)
+def test_the_pull_request_of_a_merge(
+    upstream: Miniature, message: str, settings: str | None, number: int | None
+) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    landed, _ = side_branch(upstream, "topic", "Take one less", "Grow less")
+    upstream.commit("Go on", {"README": "More.\n"})
+    upstream.commit(message, pool(fix("evict"), fix("grow")), merges=["topic"])
+    upstream.tag("v2")
+    result = rebased(upstream, {"it.patch": patch}, settings=settings)
+    (merged,) = shown(reports(result)["it.patch"], EvidenceKind.MERGED)
+    assert (merged.commit, merged.pr) == (landed, number)
+
+
+def test_a_branch_merged_into_a_branch(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    landed, _ = side_branch(upstream, "inner", "Take one less", "Grow less")
+    upstream.branch("outer", at="v1")
+    upstream.commit("Outer", {QUEUE_PATH: edited(QUEUE, fix("pull"))}, branch="outer")
+    both = pool(fix("evict"), fix("grow"))
+    upstream.commit("Merge pull request #5 from inner", both, branch="outer", merges=["inner"])
+    upstream.commit("Go on", {"README": "More.\n"})
+    everything = {**both, QUEUE_PATH: edited(QUEUE, fix("pull"))}
+    upstream.commit("Merge pull request #6 from outer", everything, merges=["outer"])
+    upstream.tag("v2")
+    (merged,) = shown(judged(upstream, patch).report, EvidenceKind.MERGED)
+    assert (merged.commit, merged.pr) == (landed, 5)
+
+
+def test_made_in_the_merge_itself(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("admit")))
+    side_branch(upstream, "topic", "Take one less")
+    upstream.commit("Go on", {"README": "More.\n"})
+    both = pool(fix("evict"), fix("admit"))
+    merge = upstream.commit("Merge pull request #7 from topic", both, merges=["topic"])
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED
+    (merged,) = shown(report, EvidenceKind.MERGED)
+    assert (merged.commit, merged.pr) == (merge, 7)
+
+
+def test_a_conflict_names_the_commit_and_not_its_merge(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.branch("topic", at="v1")
+    other = pool((take("evict"), take("evict", " * 2")))
+    changed = upstream.commit("Take twice (#3)", other, branch="topic")
+    upstream.commit("Drain less (#4)", pool(fix("drain")))
+    both = pool((take("evict"), take("evict", " * 2")), fix("drain"))
+    upstream.commit("Merge pull request #5 from topic", both, merges=["topic"])
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    (evidence,) = shown(report, EvidenceKind.CONFLICTING_CHANGE)
+    assert evidence.commit == changed

@@ -29,6 +29,25 @@ def test_upstreams_own_pattern() -> None:
     assert settings.pull_requests("Fix !1 for good !22") == (22,)
 
 
+@pytest.mark.parametrize(
+    ("message", "numbers"),
+    [
+        ("Merge pull request #12 from someone/feature\n\nFix #7", (12,)),
+        ("Merge pull request 'Fix it (#7)' (#12) from a/b into main", (12,)),
+        ("Merge branch 'fix' into 'main'\n\nFix it\n\nSee merge request group/project!34", (34,)),
+        ("Merge branch 'fix' of https://host/x (#5)", ()),
+        ("Speak of Merge pull request #12", ()),
+    ],
+)
+def test_what_a_merge_says_of_its_pull_request(message: str, numbers: tuple[int, ...]) -> None:
+    assert Settings().merged_pull_requests(message) == numbers
+
+
+def test_upstreams_own_pattern_for_merges() -> None:
+    settings = read_settings(rb"merge_pattern: '^Merged PR (\d+):'", WHERE)
+    assert settings.merged_pull_requests("Merged PR 88: it") == (88,)
+
+
 @pytest.mark.parametrize("raw", [b"", b"# nothing\n", b"{}", b"version: 1\n"])
 def test_defaults(raw: bytes) -> None:
     assert read_settings(raw, WHERE) == Settings()
@@ -86,6 +105,7 @@ checks:
         (b"version: 7", 1, "version 7"),
         (b"pr_pattern: '('", 1, "regular expression"),
         (b"main:\npr_pattern: '#[0-9]+'", 2, "one group"),
+        (b"main:\nmerge_pattern: 'Merged'", 2, "a group"),
         (b"main: []", 1, "expected text"),
         (b"guards: {a: x}\ndefault_guards:\n- a\n- b", 4, "'b'"),
         (b"default_guards: a", 1, "a list"),

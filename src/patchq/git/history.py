@@ -17,7 +17,7 @@ _MANY = 40
 """So many paths git takes longer to look for than to list all that each commit touches."""
 
 _START = re.compile(rb"\n*\x01([0-9a-f]{40})")
-_RAW = re.compile(rb"\n*:\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*")
+_RAW = re.compile(rb"\n*(:+)[0-7]+(?: [0-7]+)+(?: [0-9a-f]{40,})+ ([A-Z]+)\d*")
 _RECORD = re.compile(rb"^\x01([0-9a-f]{40})\n", re.MULTILINE)
 
 
@@ -75,22 +75,27 @@ class History:
         file = self._git.directory / "shallow" if self._git.directory else None
         return frozenset(file.read_text().split() if file and file.is_file() else ())
 
-    def touching(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitInfo, ...]:
+    def touching(
+        self, old: str, new: str, paths: Sequence[str], *, merges: bool = False
+    ) -> tuple[CommitInfo, ...]:
         """Commits reachable from ``new`` and not from ``old`` that touch ``paths``, oldest first.
 
+        With ``merges``, a merge counts as well, where a file is in it as in none of its parents.
         Names that a path had in between are followed: a commit that renames one of ``paths``
         brings its other name into the search.
         """
         asked = set(paths)
         while True:
             named = sorted(asked) if len(asked) <= _MANY else []
-            found = narrow(self._log(old, new, named), paths)
+            found = narrow(self._log(old, new, named, merges), paths)
             names = asked | _renamed(found)
             if not named or names == asked:
                 return found
             asked = names
 
-    def _log(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitInfo, ...]:
+    def _log(
+        self, old: str, new: str, paths: Sequence[str], merges: bool
+    ) -> tuple[CommitInfo, ...]:
         """The commits that touch ``paths`` (any, where none are given), with all they touch."""
         # --full-diff shows both ends of a rename although only one of them is asked for;
         # literal pathspecs, since a path may hold glob characters
@@ -99,7 +104,7 @@ class History:
             "log",
             "--reverse",
             "--topo-order",
-            "--no-merges",
+            "-c" if merges else "--no-merges",
             "--full-history",
             "--full-diff",
             "--raw",
@@ -173,6 +178,20 @@ class History:
                 "rev-list", "--reverse", "--topo-order", "--no-merges", new, f"^{old}"
             ).split()
         )
+
+    def merges(self, old: str, new: str) -> tuple[CommitInfo, ...]:
+        """The merges of ``new`` that are not in ``old``, oldest first, without touches."""
+        output = self._git.run(
+            *("log", "--reverse", "--topo-order", "--merges", "-z", f"--format={_FORMAT}"),
+            *(new, f"^{old}"),
+        ).stdout
+        return tuple(_commits(output))
+
+    def parents(self, old: str, new: str) -> dict[str, tuple[str, ...]]:
+        """Each commit of ``new`` that is not in ``old``, with its parents."""
+        rows = self._git.text("rev-list", "--parents", new, f"^{old}").splitlines()
+        found = (row.split() for row in rows)
+        return {oid: tuple(parents) for oid, *parents in found}
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor of two commits, None where they have none."""
@@ -274,9 +293,17 @@ def _commits(output: bytes) -> Iterator[CommitInfo]:
             )
             touches = []
         elif raw := _RAW.fullmatch(field):
-            status = raw[1].decode()
+            status = raw[2].decode() if raw[1] == b":" else _of_merge(raw[2].decode())
             old = next(fields)
-            new = next(fields) if status in "RC" else old
+            new = next(fields) if status in ("R", "C") else old
             touches.append(Touch(status, decode_path(old), decode_path(new)))
     if commit is not None:
         yield replace(commit, touches=tuple(touches))
+
+
+def _of_merge(letters: str) -> str:
+    """One status for what a merge did to a file, of those against each parent.
+
+    git shows the name that a file has in the merge alone.
+    """
+    return letters[0] if letters[0] in "AD" and len(set(letters)) == 1 else "M"

@@ -15,6 +15,8 @@ from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
 PR_PATTERN = r"\(#(\d+)\)"
+MERGE_PATTERN = r"^Merge pull request (?:#|'.*' \(#)(\d+)|^See merge request \S*!(\d+)"
+"""What the merges of GitHub, Gitea and GitLab say."""
 PROJECT = "{project}"
 
 _BOOLEAN = "tag:yaml.org,2002:bool"
@@ -88,6 +90,7 @@ class Settings:
     """
 
     pr_pattern: str = PR_PATTERN
+    merge_pattern: str = MERGE_PATTERN
     main: str | None = None
     default_guards: frozenset[str] = frozenset()
     guards: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +115,12 @@ class Settings:
             rest = subject[: match.start()]
         return tuple(numbers)
 
+    def merged_pull_requests(self, message: str) -> tuple[int, ...]:
+        """The pull request that the message of a merge names."""
+        match = re.search(self.merge_pattern, message, re.MULTILINE)
+        number = match and next(filter(None, match.groups()), "")
+        return (int(number),) if number and number.isdecimal() else ()
+
 
 @lru_cache(maxsize=64)
 def read_settings(raw: bytes, where: Where) -> Settings:
@@ -126,6 +135,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
     known = (
         "version",
         "pr_pattern",
+        "merge_pattern",
         "main",
         "default_guards",
         "guards",
@@ -138,6 +148,9 @@ def read_settings(raw: bytes, where: Where) -> Settings:
     guards = _guards(fields["guards"]) if "guards" in fields else {}
     return Settings(
         pr_pattern=_pattern(fields["pr_pattern"]) if "pr_pattern" in fields else PR_PATTERN,
+        merge_pattern=_merge_pattern(fields["merge_pattern"])
+        if "merge_pattern" in fields
+        else MERGE_PATTERN,
         main=fields["main"].text() if "main" in fields else None,
         default_guards=_default_guards(fields["default_guards"], guards)
         if "default_guards" in fields
@@ -151,17 +164,32 @@ def read_settings(raw: bytes, where: Where) -> Settings:
 
 
 def _pattern(entry: YamlValue) -> str:
-    text = entry.text()
-    try:
-        groups = re.compile(text).groups
-    except re.error as error:
-        entry.fail(f"not a regular expression: {error}")
+    text, groups = _expression(entry)
     if groups != 1:
         entry.fail(
             f"expected one group, around the number; found {groups}",
             hint=f"The default is {PR_PATTERN}",
         )
     return text
+
+
+def _merge_pattern(entry: YamlValue) -> str:
+    text, groups = _expression(entry)
+    if not groups:
+        entry.fail(
+            "expected a group around the number; found none",
+            hint=f"The default is {MERGE_PATTERN}",
+        )
+    return text
+
+
+def _expression(entry: YamlValue) -> tuple[str, int]:
+    """A regular expression, and how many groups it has."""
+    text = entry.text()
+    try:
+        return text, re.compile(text).groups
+    except re.error as error:
+        entry.fail(f"not a regular expression: {error}")
 
 
 def _exclude(entry: YamlValue) -> tuple[str, ...]:

@@ -65,13 +65,20 @@ class HunkHistory:
 
     @property
     def ended_by(self) -> CommitInfo | None:
-        """The commit from which on the unit is in the state it has at the end."""
+        """The commit from which on the unit is in the state it has at the end.
+
+        Of a merge that brought it into this state, it is the commit that was merged.
+        """
         found = None
-        for step in reversed(self.steps):
-            if step.state is not self.end:
+        for number in reversed(range(len(self.steps))):
+            if self.steps[number].state is not self.end:
                 break
-            found = step.commit
-        return found
+            found = number
+        if found is None:
+            return None
+        same = (s.commit for s in reversed(self.steps[:found]) if s.state is self.end)
+        commit = self.steps[found].commit
+        return commit if len(commit.parents) == 1 else next(same, commit)
 
 
 class HistoryWalker:

@@ -46,7 +46,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 13
+RULES = 14
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 

@@ -19,6 +19,9 @@ version: 1
 # How a commit of upstream names its pull request.
 #pr_pattern: '\\(#(\\d+)\\)'
 
+# What a merge says of its pull request, for commits whose subject names none.
+#merge_pattern: '^Merge pull request #(\\d+)'
+
 # Upstream's main branch, for forecasts; without it, the server's HEAD counts.
 #main: main
 

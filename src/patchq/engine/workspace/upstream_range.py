@@ -9,6 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
+from patchq.engine.workspace.pull_requests import PullRequests
 from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import DirectorySplit, RenameMap
@@ -93,6 +94,7 @@ class UpstreamRange:
                 for base in (self.old, self.new)
             ],
             self.settings.pr_pattern,
+            self.settings.merge_pattern,
             require_version(),
         ]
 
@@ -148,7 +150,7 @@ class UpstreamRange:
         """A piece of evidence, with what is to be said of its commit."""
         if commit is None:
             return Evidence(kind, text, paths=paths)
-        numbers = self.settings.pull_requests(commit.subject)
+        numbers = self.settings.pull_requests(commit.subject) or self._pull_requests.of(commit.oid)
         return Evidence(
             kind,
             text,
@@ -205,8 +207,12 @@ class UpstreamRange:
         names = self._names(self._expected)
         return names, self._log(names) if names else ()
 
+    @cached_property
+    def _pull_requests(self) -> PullRequests:
+        return PullRequests(self._history, self.settings, self.old.commit, self.new.commit)
+
     def _log(self, names: Iterable[str]) -> tuple[CommitInfo, ...]:
-        return self._history.touching(self.old.commit, self.new.commit, sorted(names))
+        return self._history.touching(self.old.commit, self.new.commit, sorted(names), merges=True)
 
     @cached_property
     def _logs(self) -> dict[frozenset[str], tuple[CommitInfo, ...]]:

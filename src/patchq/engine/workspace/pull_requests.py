@@ -1,0 +1,62 @@
+"""Which pull request brought a commit, where the merge that did says so and the commit does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import takewhile
+
+from patchq.git.history import History
+from patchq.model.settings import Settings
+
+
+class PullRequests:
+    """The pull requests merged between two commits."""
+
+    def __init__(self, history: History, settings: Settings, old: str, new: str):
+        self._history = history
+        self._settings = settings
+        self._old = old
+        self._new = new
+
+    def of(self, commit: str) -> tuple[int, ...]:
+        """The pull requests of the merge that brought ``commit``, or that it is.
+
+        Where a branch was merged into another before that one was merged, the inner one counts,
+        unless it has no number.
+        """
+        if not self._numbers:
+            return ()
+        merges = self._merged_by.get(commit, ())
+        return next((self._numbers[merge] for merge in merges if merge in self._numbers), ())
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, tuple[int, ...]]:
+        """What each merge says, if it does."""
+        oids = [merge.oid for merge in self._history.merges(self._old, self._new)]
+        messages = self._history.messages(oids)
+        found = {oid: self._settings.merged_pull_requests(messages[oid]) for oid in oids}
+        return {oid: numbers for oid, numbers in found.items() if numbers}
+
+    @cached_property
+    def _merged_by(self) -> Mapping[str, tuple[str, ...]]:
+        """The merges that brought each commit, the innermost first; a merge brought itself too."""
+        parents = self._history.parents(self._old, self._new)
+        found: dict[str, tuple[str, ...]] = {}
+        waiting: list[tuple[str, tuple[str, ...]]] = [(self._new, ())]
+        while waiting:
+            tip, around = waiting.pop()
+            # what a commit was found by brought all that comes before it on its line
+            line = list(takewhile(lambda oid: oid not in found, _first_parents(tip, parents)))
+            for oid in line:
+                found[oid] = (oid, *around) if len(parents[oid]) > 1 else around
+            # the oldest merge is looked at first: what it brought is in those after it
+            for oid in line:
+                waiting += [(side, found[oid]) for side in parents[oid][1:] if side in parents]
+        return found
+
+
+def _first_parents(tip: str, parents: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    while tip in parents:
+        yield tip
+        tip = next(iter(parents[tip]), "")
