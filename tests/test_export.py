@@ -20,7 +20,9 @@ from miniature import DAY, ENVIRONMENT, FIRST_DATE, Entry, MakeMiniature, Miniat
 from miniature import symlink as link
 from workspaces import make_workspace, open_project, pinned
 
-from patchq.engine.export.export import MANIFEST, default_name, export_series, prepare_export
+from patchq.engine.export.export import export_series
+from patchq.engine.export.manifest import MANIFEST
+from patchq.engine.export.prepare import default_name, prepare_export
 from patchq.engine.export.formats import ExportFormat
 from patchq.engine.series.selection import select
 from patchq.errors import InputError
@@ -380,7 +382,7 @@ def test_a_held_patch_stops_the_export(
 ) -> None:
     retired(workspace, Verdict.CONFLICT, RecordState.HELD, b"")
     said = refused(patchq, workspace, tmp_path / "made", code=1)
-    assert "old.patch is held for a person" in said
+    assert "old.patch is held for review" in said
 
 
 def test_an_archive_must_cover_the_patches(
@@ -445,9 +447,7 @@ def test_checksums_are_those_of_sha256sum(
         command = ["sha256sum", "--check", "--strict", *options, "tree.tar.gz.sha256"]
         return subprocess.run(command, cwd=to.parent, capture_output=True, check=False)
 
-    assert check("--ignore-missing").stdout == b"tree.tar.gz: OK\n"
-    subprocess.run(["gzip", "--decompress", "--keep", to.name], cwd=to.parent, check=True)
-    assert check().stdout == b"tree.tar.gz: OK\ntree.tar: OK\n"
+    assert check().stdout == b"tree.tar.gz: OK\n"
     to.write_bytes(to.read_bytes() + b"x")
     assert check().returncode == 1
 
@@ -480,7 +480,7 @@ def test_what_an_export_that_is_gone_left_is_replaced(
     assert Path(f"{to}.sha256").read_bytes() == sums
 
 
-@pytest.mark.parametrize("name", ["o.zip", "o.tar", "o.tar.bz2", "O.ZIP"])
+@pytest.mark.parametrize("name", ["o.tar.bz2", "o.7z", "O.TBZ"])
 def test_an_archive_of_another_kind_is_no_directory(
     patchq: CommandLine, workspace: Workspace, tmp_path: Path, name: str
 ) -> None:

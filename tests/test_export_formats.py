@@ -135,7 +135,7 @@ def tree_of(directory: Path, *without: str) -> str:
     return run("git", *at, "write-tree", cwd=directory)
 
 
-ADDED = ("patchq-manifest.json", "constraints.txt", ".git_archival.txt")
+ADDED = ("patchq-manifest.json", "constraints.txt", "overrides.txt", ".git_archival.txt")
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,8 @@ def test_every_tarball_holds_the_same_tar(
     if program:
         plain = subprocess.run([program, "-dc", to], capture_output=True, check=True).stdout
         assert sha256(plain).hexdigest() == record(to)["tar_sha256"]
-        run(program, "-dk", to, cwd=tmp_path)
         done = run("sha256sum", "--check", "--strict", f"{to.name}.sha256", cwd=tmp_path)
-        assert done == f"{to.name}: OK\ntree.tar: OK"
+        assert done == f"{to.name}: OK"
 
 
 def test_the_same_bytes_twice_whatever_the_user_has_set(
@@ -306,9 +305,8 @@ def test_the_manifest_says_what_a_build_has_to_know(
         ("kernels", "<0.15,>=0.14", "outside"),
         ("transformers", None, "absent"),
     ]
-    assert (to / "constraints.txt").read_text() == (
-        "torch==2.11.0\nkernels>=0.15\ntransformers==5.13.0\n"
-    )
+    assert (to / "constraints.txt").read_text() == ("torch==2.11.0\ntransformers==5.13.0\n")
+    assert (to / "overrides.txt").read_text() == ("# upstream has <0.15,>=0.14\nkernels>=0.15\n")
     archival = (to / ".git_archival.txt").read_text().splitlines()
     assert archival[0] == f"node: {upstream.id('v1^{commit}')}"
     assert archival[2:] == ["describe-name: v1", "ref-names: tag: v1"]
@@ -341,9 +339,14 @@ def test_the_build_is_printed_and_nothing_written(
     assert (done.returncode, done.stdout.splitlines()) == (
         0,
         [
+            "#!/bin/sh",
+            f"# Builds {NAME}",
+            "set -eu",
             f"cd {NAME}",
             "export SETUPTOOLS_SCM_PRETEND_VERSION_FOR_DEMO=1",
             "export CMAKE_ARGS='-DA=ON -DB=v1'",
+            "",
+            "# step build",
             "pip wheel ./kernel # 0.4.5+sm121.2, ${HOME}",
         ],
     )

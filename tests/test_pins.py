@@ -10,6 +10,7 @@ from workspaces import make_workspace, open_project
 
 from patchq.engine.series.selection import select
 from patchq.engine.verify import pins
+from patchq.engine.verify.requirements import Asked, Requirements, own_version
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import InputError, Where
 from patchq.model.pins import Pin, PinState, compare_pin
@@ -100,6 +101,10 @@ def recipe(text: str = RECIPE) -> Recipe:
     return read_recipe(text.encode(), WHERE)
 
 
+def required(target: Target) -> Mapping[str, Asked]:
+    return Requirements("v1", recipe(), TREE.get, targets=(target,)).asked
+
+
 TREE: Mapping[str, bytes] = {
     "python/pyproject.toml": PYPROJECT.encode(),
     "kernel/pyproject.toml": KERNEL.encode(),
@@ -109,7 +114,7 @@ TREE: Mapping[str, bytes] = {
 
 def test_a_recipe_is_compared_with_the_tag() -> None:
     read = recipe()
-    compared = pins.compare_pins(read, read.pins, TREE.get)
+    compared = pins.compare_pins(read.pins, Requirements("v1", read, TREE.get))
     assert [row.text for row in compared] == [
         "flashinfer-python==0.6.16: ahead of upstream, upstream has ==0.6.15.post1",
         "kernels>=0.15: outside upstream's range, upstream has <0.15,>=0.14.1",
@@ -125,7 +130,9 @@ def test_a_recipe_is_compared_with_the_tag() -> None:
 def pin_of(content: bytes, pattern: str = "TAG (.*)") -> pins.Compared:
     text = f"pins:\n  cutlass: {{version: '4.2', file: a.cmake, pattern: '{pattern}'}}\n"
     read = recipe(text)
-    [compared] = pins.compare_pins(read, read.pins, {"a.cmake": content}.get)
+    [compared] = pins.compare_pins(
+        read.pins, Requirements("v1", read, {"a.cmake": content}.get, ())
+    )
     return compared
 
 
@@ -151,17 +158,17 @@ def test_requirements_that_only_their_author_understands_are_passed_over() -> No
     lines = [f'"p{number}==1 ; {marker}"' for number, marker in enumerate(markers)]
     content = f'[project]\ndependencies = [{", ".join(lines)}, "q===main"]\n'.encode()
     read = recipe("pyprojects: [p.toml]\n")
-    assert pins.required(read, {"p.toml": content}.get).keys() == {"p2", "q"}
+    assert Requirements("v1", read, {"p.toml": content}.get).asked.keys() == {"p2", "q"}
 
 
 def test_toml_without_end_is_not_read() -> None:
     deep = b"a = " + b"[" * 5000 + b"]" * 5000
-    assert pins.own_version(recipe(), {"kernel/pyproject.toml": deep}.get) is None
+    assert own_version(recipe(), {"kernel/pyproject.toml": deep}.get) is None
 
 
 def test_what_the_tag_requires_follows_the_machine() -> None:
-    arm = pins.required(recipe(), TREE.get, (Target("gb10", "aarch64", "13.0"),))
-    intel = pins.required(recipe(), TREE.get, (Target("pc", "x86_64", "13.0"),))
+    arm = required(Target("gb10", "aarch64", "13.0"))
+    intel = required(Target("pc", "x86_64", "13.0"))
     assert arm.keys() - intel.keys() == {"av"}
     assert intel.keys() - arm.keys() == {"decord"}
     assert arm["transformers"].specifier == "==5.12.1"
@@ -170,10 +177,10 @@ def test_what_the_tag_requires_follows_the_machine() -> None:
 
 
 def test_the_project_says_its_own_version() -> None:
-    assert pins.own_version(recipe(), TREE.get) == "0.4.5"
+    assert own_version(recipe(), TREE.get) == "0.4.5"
     assert recipe().local_version == "sm121.3"
-    assert pins.own_version(Recipe(), TREE.get) is None
-    assert pins.own_version(recipe(), {"kernel/pyproject.toml": b"["}.get) is None
+    assert own_version(Recipe(), TREE.get) is None
+    assert own_version(recipe(), {"kernel/pyproject.toml": b"["}.get) is None
 
 
 def test_variants_choose_guards_and_pins() -> None:

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patchq.archives.pypi import Requirement, download, parse_requirement
-from patchq.archives.reader import default_excludes, import_archive, read_archive, sha256_of
+from patchq.archives.reader import (
+    default_excludes,
+    import_archive,
+    read_archive,
+    requirements_in,
+    sha256_of,
+)
 from patchq.errors import InputError, UpstreamError, Where
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
@@ -67,6 +73,7 @@ def import_base(lock: Lock, store: Store, wanted: ArchiveImport) -> Base:
         prefix=prefix,
         covers=wanted.covers or _packages(wanted.file, prefix, excludes),
         excludes=excludes,
+        requires=requirements_in(wanted.file),
     )
     if wanted.name in lock.names:
         lock.with_base(replace(lock.base(wanted.name), archive=archive))

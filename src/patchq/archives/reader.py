@@ -27,6 +27,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Protocol
 
+from packaging.metadata import parse_email
+
 from patchq.errors import InputError, UpstreamError, Where
 from patchq.git.fast_import import commit_files, is_ref
 from patchq.git.process import Git
@@ -57,6 +59,8 @@ _DOT_GIT = re.compile(r"(\.git|git~1)[ .]*(:.*)?", re.IGNORECASE | re.DOTALL)
 _HFS_IGNORED = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
+
+_METADATA = re.compile(r"[^/]+\.dist-info/METADATA|[^/]+/PKG-INFO")
 
 _COPY_SIZE = 1 << 20
 
@@ -153,6 +157,22 @@ def default_excludes(file: Path) -> tuple[str, ...]:
     return (*libraries, "**/*.dist-info/**", "**/*.data/**", "_version.py")
 
 
+def requirements_in(file: Path) -> tuple[str, ...] | None:
+    """The lines of ``Requires-Dist`` in the metadata of a wheel or source distribution.
+
+    None for an archive without metadata (Core metadata specifications of packaging.python.org), or
+    if it says that they are not final. Raises InputError as :func:`read_archive` does.
+    """
+    with _readable(file), _entries(file) as entries:
+        found = next((entry for entry in entries if _METADATA.fullmatch(entry.name)), None)
+        if found is None:
+            return None
+        raw, _ = parse_email(found.read())
+    if "requires-dist" in map(str.lower, raw.get("dynamic", [])):
+        return None
+    return tuple(" ".join(line.split()) for line in raw.get("requires_dist", []))
+
+
 def read_archive(
     file: Path, *, prefix: str, coverage: Coverage
 ) -> tuple[tuple[ArchiveFile, ...], str]:
@@ -162,9 +182,15 @@ def read_archive(
     everything in a source archive. Raises InputError where the format is not supported, the file
     is broken, or an entry cannot be part of a safe tree.
     """
+    with _readable(file), _entries(file) as entries:
+        return _tree(file, entries, prefix, coverage), _newest(entries)
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Turns what the readers raise on a broken file into InputError."""
     try:
-        with _entries(file) as entries:
-            return _tree(file, entries, prefix, coverage), _newest(entries)
+        yield
     except OSError as error:
         # gzip and bz2 say "broken" by an OSError that has no errno.
         broken = error.errno is None

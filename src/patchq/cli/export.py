@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,20 +13,34 @@ import typer
 
 from patchq.cli.selecting import Guards, Variants
 from patchq.cli.session import Session, session
-from patchq.errors import FindingsError
+from patchq.errors import FindingsError, InputError
 
 if TYPE_CHECKING:
-    from patchq.engine.export.export import Prepared
+    from patchq.engine.export.building import Building
+    from patchq.engine.export.export import Exported
+    from patchq.engine.export.formats import ExportFormat
+    from patchq.engine.export.prepare import Prepared
     from patchq.model.verification import Failure
+
+_STDOUT = Path("-")
 
 
 class _Format(StrEnum):
     DIRECTORY = "dir"
+    TAR = "tar"
     TAR_GZ = "tar.gz"
     TAR_XZ = "tar.xz"
     TAR_ZST = "tar.zst"
+    ZIP = "zip"
+    PATCHES = "patches"
     QUILT = "quilt"
     GIT = "git"
+
+
+class _Mode(StrEnum):
+    VENV = "venv"
+    IMAGE = "image"
+    CONTAINER = "container"
 
 
 def export(
@@ -32,19 +49,38 @@ def export(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="Where to; default: ./NAME-TAG-patched."
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="Where to; `-` is standard output. Default: ./NAME-TAG-patched.",
         ),
     ] = None,
     form: Annotated[
         _Format | None,
         typer.Option(
-            "--format", help="Default: what PATH ends in; a directory where it says nothing."
+            "--format", help="Default: what PATH ends in; a directory if it says nothing."
         ),
     ] = None,
     guards: Guards = None,
     variants: Variants = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="NAME", help="What it is built for; default: the first."),
+    ] = None,
     subdir: Annotated[
         str | None, typer.Option("--subdir", metavar="DIR", help="Only this part of the tree.")
+    ] = None,
+    of_set: Annotated[
+        str | None,
+        typer.Option("--set", metavar="NAME", help="Only the paths of this set of patchq.yaml."),
+    ] = None,
+    vendor: Annotated[
+        Path | None,
+        typer.Option("--vendor", metavar="DIR", help="Take archives of what the build fetches."),
+    ] = None,
+    wheel_cache: Annotated[
+        Path | None,
+        typer.Option("--wheel-cache", metavar="DIR", help="Say which wheels need no new build."),
     ] = None,
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Do not verify the series before.")
@@ -53,6 +89,13 @@ def export(
         bool,
         typer.Option("--print-build", help="Print how the export is built; write nothing."),
     ] = False,
+    mode: Annotated[
+        _Mode,
+        typer.Option(
+            "--build-mode",
+            help="With --print-build: a new environment, an image with PyTorch, a container file.",
+        ),
+    ] = _Mode.VENV,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
     """Write a tag's patched source tree: a directory, a tarball, a quilt series, a git branch.
@@ -66,30 +109,91 @@ def export(
       patchq export v0.5.17
       patchq export v0.5.17 -o tree.tar.zst
       patchq export v0.5.17 -o build/tree --with nemotron
+      patchq export v0.5.17 --set kernel -o - | ssh spark tar -x
       patchq export v0.5.17 --format git -o tree.git
-      patchq export v0.5.17 --print-build
+      patchq export v0.5.17 --print-build --build-mode container
     """
-    from patchq.engine.export.export import (
-        default_name,
-        export_series,
-        prepare_export,
-        render_build,
-        render_record,
-    )
-    from patchq.engine.export.formats import ExportFormat
+    from patchq.engine.export.building import BuildMode, render_build
+    from patchq.engine.export.prepare import Part, default_name, prepare_export
     from patchq.engine.series.selection import select
 
+    if subdir is not None and of_set is not None:
+        raise InputError("--subdir and --set name two parts of the tree; take one")
     run = session(context)
-    chosen = ExportFormat(form.value) if form else ExportFormat.of(to)
+    streamed = to == _STDOUT
+    chosen = _form(form, to)
     selection = select(run.workspace.load(tag), run.settings, guards or ())
-    prepared = prepare_export(run.project, selection, variants or (), subdir)
+    part = Part(subdir, of_set)
+    prepared = prepare_export(run.project, selection, variants or (), part, target)
+    building = _building(run, prepared, vendor, wheel_cache)
     if print_build:
-        typer.echo(render_build(prepared), nl=False)
+        typer.echo(render_build(building, BuildMode(mode.value)), nl=False)
         return
-    target = to or Path(default_name(run.lock, tag) + chosen.ending)
+    place = to or Path(default_name(run.lock, tag) + chosen.ending)
     beside = {} if no_verify else {"verify.json": _verified(run, prepared)}
-    with run.progress(f"exporting {tag}"):
-        exported = export_series(prepared, chosen, target, beside)
+    if streamed:
+        if json:
+            raise InputError("--json and -o - both write to standard output; take one")
+        _stream(run, building, chosen, beside)
+        return
+    exported = _write(run, building, chosen, place, beside)
+    _say(run, exported, place, prepared, json=json)
+
+
+def _form(form: _Format | None, to: Path | None) -> ExportFormat:
+    from patchq.engine.export.formats import ExportFormat
+
+    if to != _STDOUT:
+        return ExportFormat(form.value) if form else ExportFormat.of(to)
+    chosen = ExportFormat(form.value) if form else ExportFormat.TAR
+    if not chosen.is_packed:
+        raise InputError(
+            f"--format {chosen.value} is no single file, which standard output takes",
+            hint="Take --format tar, tar.gz, tar.xz, tar.zst or zip, or name a place with -o.",
+        )
+    return chosen
+
+
+def _building(
+    run: Session, prepared: Prepared, vendor: Path | None, wheel_cache: Path | None
+) -> Building:
+    """What the build takes from elsewhere, said on the way."""
+    from patchq.engine.export.building import Building
+    from patchq.engine.export.vendor import find_archives
+    from patchq.engine.export.wheel_cache import look_up
+
+    vendored = find_archives(prepared.fetched, vendor) if vendor else ()
+    cached = look_up(prepared, wheel_cache.resolve()) if wheel_cache else {}
+    for wheel in cached.values():
+        run.notice(wheel.text)
+    return Building(prepared, vendored, cached, wheel_cache.resolve() if wheel_cache else None)
+
+
+def _write(
+    run: Session, building: Building, form: ExportFormat, place: Path, beside: dict[str, bytes]
+) -> Exported:
+    from patchq.engine.export.export import export_series
+
+    prepared = building.prepared
+    with run.progress(f"exporting {prepared.base.name}"):
+        return export_series(prepared, form, place, beside, building.vendored)
+
+
+def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[str, bytes]) -> None:
+    """Write one file to standard output; what would go beside it is left out."""
+    with tempfile.TemporaryDirectory(prefix="patchq-export-") as scratch:
+        place = Path(scratch, "export")
+        exported = _write(run, building, form, place, beside)
+        with place.open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    run.notice(f"{exported.series}: tar sha256 {exported.tar_sha256}")
+
+
+def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, json: bool) -> None:
+    from patchq.engine.export.constraints import OVERRIDES, install_options, pin_files
+    from patchq.engine.export.export import render_record
+
     for remark in prepared.outside:
         run.notice(f"cannot be built alone: {remark}")
     if json:
@@ -97,10 +201,14 @@ def export(
         return
     count = len(exported.patches)
     guarded = f" (with {', '.join(exported.guards)})" if exported.guards else ""
-    typer.echo(f"{tag} with {count} patch{'' if count == 1 else 'es'}{guarded}")
+    typer.echo(f"{exported.series} with {count} patch{'' if count == 1 else 'es'}{guarded}")
     typer.echo(f"tree        {exported.tree}")
     typer.echo(f"tar sha256  {exported.tar_sha256}")
-    typer.echo(f"written to  {target}")
+    typer.echo(f"written to  {place}")
+    files = () if prepared.part.of or exported.form.is_of_whole_tree else pin_files(prepared)
+    if files:
+        alone = "; pip takes no overrides" if OVERRIDES in files else ""
+        typer.echo(f"pins        uv pip install … {install_options(tuple(files))}{alone}")
 
 
 def _verified(run: Session, prepared: Prepared) -> bytes:

@@ -66,3 +66,5 @@ def import_upstream(
     typer.echo(f"covers {' '.join(base.archive.covers) or 'everything'}")
     if base.archive.excludes:
         typer.echo(f"leaves out {' '.join(base.archive.excludes)}")
+    if base.archive.requires is not None:
+        typer.echo(f"requires {len(base.archive.requires)} packages, by its metadata")

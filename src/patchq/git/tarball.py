@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from patchq.errors import UpstreamError
+from patchq.errors import InputError, UpstreamError
 from patchq.git.objects import encode_path
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
@@ -35,6 +37,9 @@ _PINNED = (
     "-c",
     "core.eol=lf",
 )
+
+_ZIP_LEVEL = 6
+_ZIP_BEGINS = 315532800  # 1980, the first year that the format knows
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,44 @@ def _repository(directory: Path, name: str, tag: str) -> None:
     tags.mkdir(parents=True)
     (tags / name).write_text(f"{tag}\n")
     (directory / "HEAD").write_text("ref: refs/heads/unborn\n")
+
+
+def write_zip(tar: Path, to: Path) -> None:
+    """Write the entries of a tar that :func:`write_tar` made as a zip, in the same order.
+
+    Times are UTC, as the format has no zone. Raises :class:`InputError` for a name that it cannot
+    hold.
+    """
+    with (
+        tarfile.open(tar, "r:", encoding="utf-8", errors="surrogateescape") as members,
+        zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED, compresslevel=_ZIP_LEVEL) as packed,
+    ):
+        for member in members:
+            _add_to_zip(packed, members, member)
+
+
+def _add_to_zip(packed: zipfile.ZipFile, members: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    try:
+        member.name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{encode_path(member.name)!r} is not UTF-8, which names in a zip are",
+            hint="Take a tarball.",
+        ) from None
+    moment = datetime.fromtimestamp(max(member.mtime, _ZIP_BEGINS), UTC)
+    name = f"{member.name}/" if member.isdir() else member.name
+    info = zipfile.ZipInfo(name, moment.timetuple()[:6])
+    info.create_system = 3  # Unix: the mode counts
+    kind = stat.S_IFDIR if member.isdir() else stat.S_IFLNK if member.issym() else stat.S_IFREG
+    info.external_attr = (kind | member.mode) << 16 | (0x10 if member.isdir() else 0)
+    info.compress_type = zipfile.ZIP_STORED if member.isdir() else zipfile.ZIP_DEFLATED
+    content = members.extractfile(member) if member.isfile() else None
+    if content is None:
+        packed.writestr(info, encode_path(member.linkname) if member.issym() else b"")
+        return
+    info.file_size = member.size
+    with content, packed.open(info, "w") as stream:
+        shutil.copyfileobj(content, stream)
 
 
 def unpack_tar(tar: Path, into: Path) -> None:

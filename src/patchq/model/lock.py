@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
@@ -29,7 +29,10 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Archive:
-    """The file that a base was imported from, and what of upstream it covers (globs)."""
+    """The file that a base was imported from, and what of upstream it covers (globs).
+
+    ``requires`` are the lines of ``Requires-Dist`` in its metadata, None if they are not known.
+    """
 
     source: str
     file: str
@@ -37,6 +40,7 @@ class Archive:
     prefix: str = ""
     covers: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    requires: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,25 @@ class Lock:
     def with_base(self, base: Base, *, after: str | None = None) -> Lock:
         """This lock with ``base`` added behind ``after``, or at the end.
 
-        A base that is there already is left as it is. Raises :class:`UpstreamError` where its pins
-        differ (a tag that moved, another archive), and names both values.
+        A base that is there already is left as it is, but that what its archive requires is filled
+        in if it was not known. Raises :class:`UpstreamError` where its pins differ (a tag that
+        moved, another archive), and names both values.
         """
         if base.name in self.names:
-            _compare(self.base(base.name), base)
-            return self
+            known = self.base(base.name)
+            _compare(known, base)
+            requires = base.archive.requires if base.archive else None
+            if known.archive is None or known.archive.requires is not None or requires is None:
+                return self
+            filled = replace(known.archive, requires=requires)
+            return self.replacing(replace(known, archive=filled))
         place = len(self.bases) if after is None else self.position(after) + 1
         return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place:]))
+
+    def replacing(self, base: Base) -> Lock:
+        """This lock with ``base`` in the place of the one that has its name."""
+        place = self.position(base.name)
+        return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place + 1 :]))
 
 
 def _pins(base: Base) -> dict[str, str]:
@@ -167,7 +182,8 @@ def _read_base(entry: YamlValue) -> Base:
 
 
 def _read_archive(entry: YamlValue) -> Archive:
-    fields = entry.fields("source", "file", "sha256", optional=("prefix", "covers", "excludes"))
+    more = ("prefix", "covers", "excludes", "requires")
+    fields = entry.fields("source", "file", "sha256", optional=more)
     return Archive(
         source=_checked(fields["source"], bool, "a path, a URL or pypi:NAME==VERSION"),
         file=_checked(fields["file"], _is_file_name, "a file name without directories"),
@@ -177,6 +193,7 @@ def _read_archive(entry: YamlValue) -> Archive:
         else "",
         covers=fields["covers"].texts() if "covers" in fields else (),
         excludes=fields["excludes"].texts() if "excludes" in fields else (),
+        requires=tuple(fields["requires"].text().splitlines()) if "requires" in fields else None,
     )
 
 
@@ -233,7 +250,7 @@ def _render_base(base: Base) -> dict[str, Any]:
 
 
 def _render_archive(archive: Archive) -> dict[str, Any]:
-    fields = {
+    fields: dict[str, Any] = {
         "source": archive.source,
         "file": archive.file,
         "sha256": archive.sha256,
@@ -241,4 +258,8 @@ def _render_archive(archive: Archive) -> dict[str, Any]:
         "covers": list(archive.covers),
         "excludes": list(archive.excludes),
     }
-    return {name: value for name, value in fields.items() if value}
+    shown = {name: value for name, value in fields.items() if value}
+    if archive.requires is None:
+        return shown
+    # one text: a lock is read by every command, and a list of as many items takes longer
+    return {**shown, "requires": "".join(f"{line}\n" for line in archive.requires)}

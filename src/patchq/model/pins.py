@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,11 +12,12 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import VERSION_PATTERN, InvalidVersion, Version
 
-from patchq.errors import Where
+from patchq.errors import InputError, Where
 from patchq.model.yamlfile import YamlValue
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(rf"\s*{VERSION_PATTERN}\s*", re.VERBOSE | re.IGNORECASE)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _FLOORS = (">=", ">", "~=", "==", "===")
 
 
@@ -30,17 +31,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Pin:
-    """One version, or a range of them (PEP 440), that the downstream wants."""
+    """One version, or a range of them (PEP 440), that the downstream wants.
+
+    ``reason`` says why; ``index`` is the package index that has it, ``sha256`` are the hashes of
+    its files. Pins of one ``group`` are released together and so have the same version.
+    """
 
     name: str
     specifier: str
     source: Source | None = None
+    reason: str | None = None
+    index: str | None = None
+    group: str | None = None
+    sha256: tuple[str, ...] = ()
     where: Where | None = field(default=None, compare=False)
-
-    @property
-    def line(self) -> str:
-        """The pin as a line of a constraints file; a comment where pip knows nothing of it."""
-        return f"{'# ' if self.source else ''}{self.name}{self.specifier}"
 
 
 class PinState(Enum):
@@ -53,6 +57,7 @@ class PinState(Enum):
     OUTSIDE = "outside"  # of upstream's range
     FREE = "free"  # upstream asks for it in any version
     ABSENT = "absent"  # upstream does not ask for it
+    UNKNOWN = "unknown"  # nothing is known of what upstream asks for
     INCOMPARABLE = "incomparable"  # the one or the other is no version, such as a commit
 
 
@@ -121,6 +126,21 @@ def _floor(specifiers: SpecifierSet) -> Version | None:
     return max(floors, default=None)
 
 
+def compatible(ours: str, theirs: str | None) -> bool:
+    """Whether some version may satisfy both specifiers, as far as two can be compared.
+
+    Of an exact version (its local part counts as PEP 440 says) that is certain; of two ranges it is
+    whether they lie apart. None, and what is no version, rules nothing out.
+    """
+    standing = compare_pin(ours, theirs)
+    if theirs is None or standing in (PinState.EQUAL, PinState.INSIDE, PinState.FREE):
+        return True
+    if standing in (PinState.OUTSIDE, PinState.INCOMPARABLE):
+        return standing is PinState.INCOMPARABLE
+    # ahead and behind: two versions are apart, two floors are not
+    return not (_exact(SpecifierSet(ours)) or _exact(SpecifierSet(theirs)))
+
+
 def read_pins(entry: YamlValue) -> tuple[Pin, ...]:
     """A mapping of names to versions; raises :class:`InputError` with the line."""
     pins: dict[str, Pin] = {}
@@ -131,17 +151,55 @@ def read_pins(entry: YamlValue) -> tuple[Pin, ...]:
         if pin.name in pins:
             value.fail(f"{pin.name} is pinned twice")
         pins[pin.name] = pin
+    check_groups(pins.values())
     return tuple(pins.values())
+
+
+def check_groups(pins: Iterable[Pin]) -> None:
+    """Raise :class:`InputError` if two pins of one group differ in their public version."""
+    first: dict[str, Pin] = {}
+    for pin in pins:
+        if pin.group is None:
+            continue
+        other = first.setdefault(pin.group, pin)
+        if compare_pin(pin.specifier, other.specifier) is not PinState.EQUAL:
+            raise InputError(
+                f"{pin.name}{pin.specifier} and {other.name}{other.specifier} are both of the "
+                f"group {pin.group}, whose versions must be the same",
+                where=pin.where,
+            )
 
 
 def _pin(name: str, entry: YamlValue) -> Pin:
     if not isinstance(entry.node, yaml.MappingNode):
         return Pin(name, _specifier(entry), where=entry.where)
-    fields = entry.fields("version", "file", "pattern")
-    return Pin(name, _specifier(fields["version"]), _source(fields), entry.where)
+    more = ("file", "pattern", "reason", "index", "group", "sha256")
+    fields = entry.fields("version", optional=more)
+    texts = {key: fields[key].text() for key in ("reason", "index", "group") if key in fields}
+    hashes = fields["sha256"].sequence() if "sha256" in fields else ()
+    return Pin(
+        name,
+        _specifier(fields["version"]),
+        _source(entry, fields),
+        sha256=tuple(_sha256(value) for value in hashes),
+        where=entry.where,
+        **texts,
+    )
 
 
-def _source(fields: Mapping[str, YamlValue]) -> Source:
+def _sha256(entry: YamlValue) -> str:
+    if not _SHA256.fullmatch(entry.text()):
+        entry.fail(f"expected a sha256 of 64 lower-case hex digits, found {entry.text()!r}")
+    return entry.text()
+
+
+def _source(entry: YamlValue, fields: Mapping[str, YamlValue]) -> Source | None:
+    if "file" not in fields and "pattern" not in fields:
+        return None
+    if "file" not in fields or "pattern" not in fields:
+        entry.fail("file and pattern go together")
+    if "index" in fields or "sha256" in fields:
+        entry.fail("what is found by a pattern is no Python package: no index or sha256")
     pattern = fields["pattern"]
     groups = _or_fail(pattern, lambda text: re.compile(text).groups, "a regular expression")
     if groups != 1:

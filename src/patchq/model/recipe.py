@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from patchq.errors import InputError, Where
-from patchq.model.pins import Pin, read_pins
+from patchq.model.building import Runtime, read_runtimes
+from patchq.model.pins import Pin, check_groups, read_pins
 from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
@@ -44,6 +45,7 @@ class Recipe:
     the tree; None where there is none to evaluate. ``where`` is the place that names it.
     ``local_version`` is what is put behind the project's own version (``local.1``, PEP 440);
     ``pyprojects`` are the files in which upstream says what it requires, the project's own aside.
+    ``targets`` says what a target of the settings runs in on this base, if not what it says itself.
     """
 
     project: str | None = None
@@ -52,6 +54,7 @@ class Recipe:
     pyprojects: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    targets: Mapping[str, Runtime] = field(default_factory=dict)
 
     def choose(self, names: Iterable[str]) -> Chosen:
         """The guards and pins of the variants ``names`` together.
@@ -78,6 +81,7 @@ class Recipe:
                         where=pin.where,
                     )
                 pins[pin.name] = pin
+        check_groups(pins.values())
         return Chosen(
             tuple(variant.name for variant in chosen),
             tuple(dict.fromkeys(guard for variant in chosen for guard in variant.guards)),
@@ -104,7 +108,7 @@ def read_recipe(raw: bytes | None, where: Where) -> Recipe:
     if document is None:
         return Recipe(where=where)
     document.check_version(VERSION)
-    known = ("version", "project", "local_version", "pyprojects", "pins", "variants")
+    known = ("version", "project", "local_version", "pyprojects", "pins", "variants", "targets")
     fields = document.fields(optional=known)
     project = fields.get("project")
     return Recipe(
@@ -114,6 +118,7 @@ def read_recipe(raw: bytes | None, where: Where) -> Recipe:
         pyprojects=fields["pyprojects"].texts() if "pyprojects" in fields else (),
         pins=read_pins(fields["pins"]) if "pins" in fields else (),
         variants=_variants(fields["variants"]) if "variants" in fields else {},
+        targets=read_runtimes(fields["targets"]) if "targets" in fields else {},
     )
 
 

@@ -9,7 +9,13 @@ from enum import Enum
 from functools import lru_cache
 
 from patchq.errors import Where
-from patchq.model.building import ExportSettings, read_export_settings
+from patchq.model.building import (
+    RUNTIME_FIELDS,
+    ExportSettings,
+    Runtime,
+    read_export_settings,
+    read_runtime,
+)
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.yamlfile import YamlValue, parse
 
@@ -31,7 +37,8 @@ class Target:
 
     ``cuda`` is the toolkit's version, ``options`` are given to CMake as ``-D``. Every CUDA target
     of the project is built for ``archs`` and nothing else (empty: for anything, but something);
-    the targets ``present`` are there, those in ``absent`` are not.
+    the targets ``present`` are there, those in ``absent`` are not. ``runtime`` is what it is built
+    against and in.
     """
 
     name: str
@@ -41,6 +48,7 @@ class Target:
     archs: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    runtime: Runtime = field(default_factory=Runtime)
 
     @property
     def description(self) -> str:
@@ -216,7 +224,8 @@ def _targets(entry: YamlValue) -> tuple[Target, ...]:
 
 
 def _target(name: str, entry: YamlValue) -> Target:
-    fields = entry.fields("processor", "cuda", optional=("options", "archs", "present", "absent"))
+    known = ("options", "archs", "present", "absent", *RUNTIME_FIELDS)
+    fields = entry.fields("processor", "cuda", optional=known)
     return Target(
         name,
         processor=fields["processor"].text(),
@@ -225,6 +234,7 @@ def _target(name: str, entry: YamlValue) -> Target:
         archs=_each(fields.get("archs"), _ARCH, "an architecture such as sm_90a"),
         present=_each(fields.get("present"), _CMAKE_NAME, "a target's name"),
         absent=_each(fields.get("absent"), _CMAKE_NAME, "a target's name"),
+        runtime=read_runtime(fields),
     )
 
 

@@ -89,15 +89,32 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Fetched:
+    """Something that a project fetches as it is configured: an archive, or a git repository.
+
+    ``digest`` is what the project says of an archive, as CMake spells it (``SHA256=…``);
+    ``revision`` is the commit, tag or branch of a repository.
+    """
+
+    name: str
+    url: str
+    digest: str | None = None
+    revision: str | None = None
+    where: Where | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Build:
     """What a project builds for one target: compared by what is compiled, and how.
 
-    ``defaults`` are those of its options. Where there are ``problems`` it could not be evaluated
-    to the end, or something in it is not known; ``notes`` say what was taken for granted.
+    ``defaults`` are those of its options, ``fetched`` is what it fetches. If there are ``problems``
+    it could not be evaluated to the end, or something in it is not known; ``notes`` say what was
+    taken for granted.
     """
 
     targets: tuple[BuiltTarget, ...] = ()
     defaults: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    fetched: tuple[Fetched, ...] = field(default=(), compare=False)
     problems: tuple[Remark, ...] = ()
     notes: tuple[Remark, ...] = field(default=(), compare=False)
 

@@ -14,7 +14,7 @@ from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
-from patchq.git.tarball import Snapshot, unpack_tar, write_tar
+from patchq.git.tarball import Snapshot, unpack_tar, write_tar, write_zip
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -25,9 +25,12 @@ class ExportFormat(Enum):
     """What an export is written as."""
 
     DIRECTORY = "dir"
+    TAR = "tar"
     TAR_GZ = "tar.gz"
     TAR_XZ = "tar.xz"
     TAR_ZST = "tar.zst"
+    ZIP = "zip"
+    PATCHES = "patches"
     QUILT = "quilt"
     GIT = "git"
 
@@ -49,13 +52,18 @@ class ExportFormat(Enum):
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is one compressed file."""
-        return self.value.startswith("tar.")
+        """Whether it is one file."""
+        return self.value.startswith("tar") or self is ExportFormat.ZIP
 
     @property
     def compression(self) -> str:
         """What the tar is compressed with."""
         return self.value.removeprefix("tar.")
+
+    @property
+    def is_of_whole_tree(self) -> bool:
+        """Whether a part of the tree cannot be had in it."""
+        return self in (ExportFormat.QUILT, ExportFormat.GIT, ExportFormat.PATCHES)
 
     @property
     def ending(self) -> str:
@@ -65,6 +73,8 @@ class ExportFormat(Enum):
 
 _ELSE = ExportFormat.DIRECTORY
 _ENDINGS = {
+    ".tar": ExportFormat.TAR,
+    ".zip": ExportFormat.ZIP,
     ".tar.gz": ExportFormat.TAR_GZ,
     ".tgz": ExportFormat.TAR_GZ,
     ".tar.xz": ExportFormat.TAR_XZ,
@@ -74,8 +84,6 @@ _ENDINGS = {
 }
 PACKED_ENDINGS = tuple(_ENDINGS)
 _OTHER_ARCHIVES = (
-    ".zip",
-    ".tar",
     ".tar.bz2",
     ".tbz2",
     ".tbz",
@@ -101,10 +109,18 @@ def make(form: ExportFormat, placed: Placed, snapshot: Snapshot, tar: Path, asid
 
     Raises :class:`InputError` where the series cannot be had in that form.
     """
+    if form is ExportFormat.TAR:
+        return tar
+    if form is ExportFormat.ZIP:
+        to = aside / "packed"
+        write_zip(tar, to)
+        return to
     if form.is_packed:
         to = aside / "packed"
         compress(tar, to, form.compression)
         return to
+    if form is ExportFormat.PATCHES:
+        return _patches(placed, snapshot, aside / PATCHES)
     if form is ExportFormat.GIT:
         to = aside / "git"
         _repository(placed, to)
@@ -164,6 +180,21 @@ def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
         os.utime(made, (snapshot.seconds, snapshot.seconds))
     os.utime(root, (snapshot.seconds, snapshot.seconds))
     return root
+
+
+def _patches(placed: Placed, snapshot: Snapshot, to: Path) -> Path:
+    """The patches as they are, byte for byte, and their order as a series file."""
+    to.mkdir()
+    lines = []
+    for step in placed.steps:
+        patch = step.patch
+        file = to / patch.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, patch.raw, snapshot.seconds)
+        lines.append(f"{patch.name}{'' if patch.strip == 1 else f' -p{patch.strip}'}\n")
+    order = "".join(lines).encode("utf-8", "surrogateescape")
+    _write(to / "series", order, snapshot.seconds)
+    return to
 
 
 def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:

@@ -200,13 +200,12 @@ def add_bases(
     for base in bases:
         lock = lock.with_base(base, after=after)
         after = base.name if after is not None else None
-    added = tuple(name for name in lock.names if name not in before.names)
-    if added:
+    if lock != before:
         comment = leading_comment(workspace.lock_path.read_bytes())
         transaction = Transaction(workspace, label)
         transaction.write_file(workspace.lock_path, render_lock(lock, comment=comment))
         transaction.commit()
-    return added
+    return tuple(name for name in lock.names if name not in before.names)
 
 
 def moved(upstream: Upstream, bases: Sequence[Base]) -> Iterator[tuple[Base, str | None]]:

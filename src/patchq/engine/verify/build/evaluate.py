@@ -22,12 +22,14 @@ from patchq.engine.verify.build import (
     architectures,
     cmake,
     expressions,
+    fetched,
     flag_lines,
     layout,
     stored,
     trace,
 )
 from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.build.fetched import fetched_sources
 from patchq.engine.verify.build.flag_lines import Call
 from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
 from patchq.engine.verify.build.stored import KeptBuild, kept_builds, placed
@@ -216,13 +218,18 @@ class _Run:
         if not reads <= self.reads:
             self.reads |= reads
             return
+        calls = self._calls(evaluation)
         built = Reading(
-            [*self._calls(evaluation)],
+            calls,
             cuda=self.job.question.target.cuda,
             shown=self._shown,
             source=self._source,
         ).build()
-        self.build = replace(built, problems=(*self._errors(evaluation), *built.problems))
+        self.build = replace(
+            built,
+            fetched=fetched_sources(calls),
+            problems=(*self._errors(evaluation), *built.problems),
+        )
 
     def _reaching(self) -> Remark | None:
         for path in self.job.project.lists:
@@ -296,7 +303,7 @@ _NOTES = (trace.CREATED, trace.ENTER, trace.LEAVE, trace.UNKNOWN_CONTENT)
 @cache
 def _own_version() -> str:
     """The probe's own version: the content of what it is made of."""
-    modules = (stored, architectures, cmake, expressions, layout, flag_lines, trace)
+    modules = (stored, architectures, cmake, expressions, fetched, layout, flag_lines, trace)
     files = [module.__file__ for module in modules]
     paths = [Path(__file__), cmake.STANDINS, *(Path(file) for file in files if file)]
     return sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 
 from patchq.errors import Where
 from patchq.kept_answers import KeptAnswers
-from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
+from patchq.model.verification import Build, BuiltTarget, Fetched, Flag, Remark, SourceGroup
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class KeptBuild:
 
 def kept_builds(cache: Path) -> KeptAnswers[KeptBuild]:
     """The builds kept below ``cache``."""
-    return KeptAnswers(cache / "probe", "patchq.build/1", _read, _write)
+    return KeptAnswers(cache / "probe", "patchq.build/2", _read, _write)
 
 
 def _write(kept: KeptBuild) -> dict[str, Any]:
@@ -60,6 +60,7 @@ def placed(build: Build, directory: str) -> Build:
             )
             for target in build.targets
         ),
+        fetched=tuple(replace(item, where=place(item.where)) for item in build.fetched),
         problems=remarks(build.problems),
         notes=remarks(build.notes),
     )
@@ -76,6 +77,9 @@ def _read_build(kept: Mapping[str, Any]) -> Build:
             for target in kept["targets"]
         ),
         defaults=tuple((name, value) for name, value in kept["defaults"]),
+        fetched=tuple(
+            Fetched(**{**item, "where": _read_where(item["where"])}) for item in kept["fetched"]
+        ),
         problems=_read_remarks(kept["problems"]),
         notes=_read_remarks(kept["notes"]),
     )

@@ -1,0 +1,76 @@
+"""Putting an export in its place: all of it is there afterwards, or nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from patchq.engine.export.formats import ExportFormat
+from patchq.errors import InputError
+
+
+def companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
+    """The files that go beside ``target``, by ending."""
+    return {ending: target.with_name(f"{target.name}.{ending}") for ending in endings}
+
+
+def endings(form: ExportFormat, beside: Iterable[str]) -> tuple[str, ...]:
+    """The endings of what goes beside an export, ``beside`` among them."""
+    return (*(("sha256",) if form.is_packed else ()), "export.json", *beside)
+
+
+def refuse_taken(target: Path, form: ExportFormat, beside: Iterable[str]) -> None:
+    """Raise :class:`InputError` if something is at or beside ``target``.
+
+    What an export that is gone has left there is not in the way.
+    """
+    if not form.is_packed and target.is_dir():
+        taken = [target] if any(target.iterdir()) else []
+    else:
+        taken = [target] if target.exists() else []
+    others = companions(target, endings(form, beside)).values()
+    taken += [path for path in others if path.exists() and not _left_over(path, target)]
+    if taken:
+        raise InputError(
+            f"{taken[0]} is there already; nothing was exported",
+            hint="Remove it, or name another place with -o.",
+        )
+
+
+def _left_over(companion: Path, target: Path) -> bool:
+    """Whether a file beside ``target`` is what an export wrote there: a record, or checksums."""
+    if not companion.is_file():
+        return False
+    content = companion.read_bytes()
+    return b'"schema": "patchq.' in content or os.fsencode(f"  {target.name}\n") in content
+
+
+@contextmanager
+def staging(target: Path) -> Iterator[Path]:
+    """A directory on the target's own file system, gone when done."""
+    try:
+        holder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {target.parent}: {error.strerror}",
+            hint="Name another place with -o.",
+        ) from error
+    with holder as directory:
+        yield Path(directory)
+
+
+def publish(beside: Mapping[Path, Path], packed: Path, target: Path) -> None:
+    """Put everything in its place, the export itself last."""
+    placed: list[Path] = []
+    try:
+        for staged, place in beside.items():
+            staged.rename(place)
+            placed.append(place)
+        packed.rename(target)
+    except BaseException:
+        for place in placed:
+            place.unlink()
+        raise
