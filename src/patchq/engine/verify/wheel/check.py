@@ -65,7 +65,7 @@ def _chosen(file: Path, predictions: Sequence[Prediction], machine: str | None) 
         if (prediction.machine == machine if machine else platform is None)
         or (machine is None and platform is not None and prediction.processor == platform[1])
     ]
-    if len(fitting) == 1:
+    if fitting and all(other.libraries == fitting[0].libraries for other in fitting):
         return fitting[0]
     raise InputError(
         f"there is no prediction for {machine}"
