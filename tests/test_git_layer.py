@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,23 @@ from miniature import MakeMiniature, Miniature, executable, symlink
 
 from patchq.errors import UpstreamError
 from patchq.git.apply import Applied, Refused
+from patchq.git.branch import write_repository
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
 from patchq.git.merge import MergeQuestion
-from patchq.git.objects import EMPTY_TREE, Entry, MissingObjectError, encode_path
+from patchq.git.objects import (
+    EMPTY_TREE,
+    DamagedObjectError,
+    Entry,
+    MissingObjectError,
+    encode_path,
+)
 from patchq.git.process import Git, Result
 from patchq.git.renames import DirectorySplit, RenameMap
 from patchq.git.search import count_lines, files_with_words, known_words
 from patchq.git.store import Store, open_store
+from patchq.git.tarball import Snapshot, write_tar
+from patchq.git.worktree import Worktree, WorktreeLayout
 
 TEN = "".join(f"line number {number}\n" for number in range(10))
 
@@ -83,6 +94,9 @@ def test_what_stands_in_the_way_of_a_path(upstream: Miniature, store: Store) -> 
     root = tree(upstream)
     assert store.objects.blocker(root, "README/below/it") == "README"
     assert store.objects.blocker(root, "a/link/deep.py") == "a/link"
+    assert store.objects.blocker(root, "README/below/it", {"README"}) is None
+    assert store.objects.blocker(root, "a/b") == "a/b/deep.py"
+    assert store.objects.blocker(root, "a/b", {"a/b/deep.py", "a/b/run.sh"}) is None
     for free in ("README", "a/b/new.py", "new/new/new", "a/link"):
         assert store.objects.blocker(root, free) is None
 
@@ -307,6 +321,83 @@ def test_ancestors(upstream: Miniature, store: Store) -> None:
 
 def renames(upstream: Miniature, store: Store, cache: Path) -> RenameMap:
     return RenameMap(store.git, store.objects, tree(upstream, "v1"), tree(upstream), cache)
+
+
+def test_a_file_never_takes_the_place_of_a_directory(upstream: Miniature, store: Store) -> None:
+    root, objects = tree(upstream), store.objects
+    file = Entry("100644", objects.write("blob", b"file\n"))
+    for changes in ({"a": file}, {"a/b": file}, {"a/b": file, "a/b/run.sh": None}):
+        with pytest.raises(UpstreamError, match="place of a directory"):
+            objects.overlay(root, changes)
+    gone = dict.fromkeys(("a/b/deep.py", "a/b/run.sh"))
+    replaced = objects.overlay(root, {"a/b": file, **gone})
+    assert set(objects.differing(root, replaced)) == {"a/b", *gone}
+    assert replaced == as_git_has_it(upstream, {**gone, "a/b": "file\n"})
+    assert objects.overlay(root, {"a": None}) == root
+
+
+def test_what_differs_between_two_trees(upstream: Miniature, store: Store) -> None:
+    root, objects = tree(upstream), store.objects
+    file = Entry("100644", objects.write("blob", b"file\n"))
+    changed = objects.overlay(root, {"a/b/deep.py": file, "new/x": file, "README": None})
+    assert set(objects.differing(root, changed)) == {"a/b/deep.py", "new/x", "README"}
+    assert not list(objects.differing(root, root))
+
+
+def test_a_patch_that_adds_a_file_over_a_directory_is_refused(
+    upstream: Miniature, store: Store
+) -> None:
+    patch = upstream.patch("v1", {"new": "a file\n"}).replace(b"/new", b"/a")
+    result = store.applier.apply(tree(upstream), patch, ["a"])
+    assert isinstance(result, Refused)
+    assert "a" in result.reason
+
+
+def spoil(upstream: Miniature, revision: str, content: bytes) -> str:
+    """Put other content under the id of a blob of ``upstream``, loose; returns the id."""
+    oid = upstream.id(revision)
+    file = upstream.path / "objects" / oid[:2] / oid[2:]
+    file.chmod(0o644)
+    file.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+    return oid
+
+
+def test_content_that_is_not_what_its_id_says_is_never_used(
+    upstream: Miniature, store: Store, tmp_path: Path
+) -> None:
+    patch = upstream.patch("v1", {"a/b/deep.py": ten((3, "mine"))})
+    other = upstream.detached("v1", "Other", {"a/b/deep.py": ten((8, "theirs"))})
+    oid = spoil(upstream, "v1:a/b/deep.py", b"x" + TEN.encode())
+    root = tree(upstream, "v1")
+    less = store.objects.overlay(root, {"README": None})
+    layout = WorktreeLayout(upstream.id("v1"), upstream.id("v1"), root, ("a",), {})
+    uses: list[Callable[[], object]] = [
+        lambda: store.objects.read(oid),
+        lambda: store.objects.content(root, "a/b/deep.py"),
+        lambda: store.applier.apply(root, patch, ["a/b/deep.py"]),
+        lambda: store.merger.merge(root, tree(upstream, other), less),
+        lambda: write_tar(store, Snapshot(root, "v1", "2026-01-01T00:00:00Z", "p"), tmp_path / "t"),
+        lambda: write_repository(
+            store, upstream.id("v1"), upstream.id("v1"), "b", "v1", tmp_path / "repository"
+        ),
+        lambda: Worktree(store, tmp_path / "worktree").lay_out(layout),
+    ]
+    for use in uses:
+        with pytest.raises(DamagedObjectError, match=oid):
+            use()
+
+
+def test_many_files_are_verified_by_one_process(upstream: Miniature, store: Store) -> None:
+    names = [f"many/{number}" for number in range(200)]
+    blobs = [
+        upstream.git("hash-object", "-w", "--stdin", stdin=name.encode()).decode().strip()
+        for name in names
+    ]
+    entries = [Entry("100644", blob) for blob in blobs]
+    root = store.objects.tree_of(dict(zip(names, entries, strict=True)))
+    spoil(upstream, blobs[150], b"other\n")
+    with pytest.raises(DamagedObjectError, match=blobs[150]):
+        store.objects.verify_files(root)
 
 
 def test_where_a_file_went(upstream: Miniature, store: Store, tmp_path: Path) -> None:

@@ -1040,6 +1040,16 @@ def test_a_file_in_the_place_of_a_directory_is_a_conflict(upstream: Miniature) -
     assert result.stop.collision is None
 
 
+def test_a_directory_in_the_place_of_a_file_is_a_conflict(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {"notes": "to self\n"})
+    made = upstream.commit("Make notes (#2)", {"notes/a": "one\n", "notes/deep/b": "two\n"})
+    upstream.tag("v2")
+    (report,) = rebased(upstream, {"it.patch": patch}).report.patches
+    assert report.verdict is Verdict.CONFLICT
+    (evidence,) = shown(report, EvidenceKind.CONFLICTING_CHANGE)
+    assert (evidence.commit, evidence.paths) == (made, ("notes/a",))
+
+
 def test_a_submodule_has_no_lines(upstream: Miniature) -> None:
     old, new = "1" * 40, "2" * 40
     upstream.commit("Add a submodule", {"lib": submodule(old)})

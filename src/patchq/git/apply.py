@@ -15,6 +15,7 @@ from pathlib import Path
 from git.index.fun import read_cache, write_cache
 from git.index.typ import BaseIndexEntry, IndexEntry
 
+from patchq.errors import PatchqError
 from patchq.git.merge import read_stage
 from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, encode_path
 from patchq.git.process import Git
@@ -54,11 +55,11 @@ class Applier:
         """Apply ``diff``, which touches ``paths``, to ``tree``.
 
         ``paths`` bound what the result may differ in: git sees only them (and a file or symlink
-        that stands where one of their directories should, so that it can refuse).
+        because of which one of them cannot be there, so that it can refuse).
         """
         before = self._visible(tree, paths)
         files = (entry for entry in before.values() if entry and entry.mode != GITLINK_MODE)
-        self._objects.ensure(entry.oid for entry in files)
+        self._objects.verify(entry.oid for entry in files)
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
             index = _Index(self._git, Path(scratch, "index"))
             refused = index.write({path: entry for path, entry in before.items() if entry})
@@ -70,8 +71,14 @@ class Applier:
             path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
         )
         changes = {path: after.get(path) for path in changed}
+        result = self._objects.overlay(tree, changes)
+        stray = set(self._objects.differing(tree, result)).difference(paths)
+        if stray:
+            raise PatchqError(
+                f"the patch changed what it does not name: {', '.join(sorted(stray))}"
+            )
         return Applied(
-            tree=self._objects.overlay(tree, changes),
+            tree=result,
             before={path: before.get(path) for path in changed},
             after=changes,
         )
@@ -79,7 +86,7 @@ class Applier:
     def _visible(self, tree: str, paths: Collection[str]) -> dict[str, Entry | None]:
         visible = self._objects.files(tree, paths)
         for path in paths:
-            blocker = self._objects.blocker(tree, path)
+            blocker = self._objects.blocker(tree, path, paths)
             if blocker is not None:
                 visible[blocker] = self._objects.file(tree, blocker)
         return visible

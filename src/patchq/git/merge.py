@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from patchq.git.objects import Objects, decode_path
@@ -78,6 +79,8 @@ class Merger:
         return [self._known[question] for question in questions]
 
     def _ask_git(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
+        trees = ((question.base, question.ours, question.theirs) for question in questions)
+        self._objects.verify_files(*dict.fromkeys(chain.from_iterable(trees)))
         lines = []
         for question in questions:
             base = self._objects.write_commit(question.base, message="merge\n")

@@ -7,11 +7,14 @@ cost follows the paths asked for, never the size of the tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
+from threading import Thread
+from typing import IO, cast
 
 from git.cmd import Git as GitCommand
 from gitdb import IStream, LooseObjectDB
@@ -26,6 +29,9 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
 
+_MANY = 64
+"""From how many objects on a process of its own reads them faster."""
+
 
 class MissingObjectError(UpstreamError):
     """An object that history refers to is in no store we may read."""
@@ -35,6 +41,18 @@ class MissingObjectError(UpstreamError):
             f"object {oid} is missing from the upstream store",
             hint="The clone that lent it may have been repacked, moved or cut: run `patchq fetch`, "
             "or point --upstream at a complete clone.",
+        )
+        self.oid = oid
+
+
+class DamagedObjectError(UpstreamError):
+    """An object has other content than its id says."""
+
+    def __init__(self, oid: str):
+        super().__init__(
+            f"object {oid} is damaged: its content is not what its id says",
+            hint="`git fsck` in the clone that lends its objects, or in .patchq/store.git, says "
+            "more; lend another clone with --upstream, or fetch anew.",
         )
         self.oid = oid
 
@@ -69,30 +87,76 @@ def encode_path(path: str) -> bytes:
 class Objects:
     """The objects of one store (and of the stores lending to it).
 
-    Where one to be read is missing, ``fetch_missing`` is told its id first.
+    Where one to be read is missing, ``fetch_missing`` is told its id first. git does not compare
+    what it reads with the id; here that is done for all that is read, and for what a process of
+    git will read, by :meth:`verify`.
     """
 
     def __init__(self, git: Git, scratch: Path, fetch_missing: FetchMissing | None = None):
         self._reader = GitCommand()
         self._reader.update_environment(**git.environment)
+        self._git = git
         self._fetch_missing = fetch_missing
         self._writer = LooseObjectDB(str(scratch))
         self._written: set[str] = set()
+        self._sound: set[str] = set()
         self._trees: dict[str, dict[str, Entry]] = {}
 
     def read(self, oid: str) -> bytes:
         """The content of a blob (or the raw bytes of any object).
 
-        Raises :class:`MissingObjectError`.
+        Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
         """
         try:
-            return self._reader.get_object_data(oid)[3]
+            found, kind, _, content = cast(
+                "tuple[bytes, bytes, int, bytes]", self._reader.get_object_data(oid)
+            )
         except BrokenPipeError as error:
             raise _reader_is_gone() from error
         except ValueError as error:
             if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
                 return self.read(oid)
             raise MissingObjectError(oid) from error
+        self._check(found.decode(), kind, content)
+        return content
+
+    def _check(self, oid: str, kind: bytes, content: bytes) -> None:
+        if oid not in self._sound:
+            if object_id(kind, content) != oid:
+                raise DamagedObjectError(oid)
+            self._sound.add(oid)
+
+    def verify(self, oids: Iterable[str]) -> None:
+        """Have these objects here, each with the content that its id says, for a process of git.
+
+        Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
+        """
+        unknown = [oid for oid in dict.fromkeys(oids) if oid not in self._sound | self._written]
+        if len(unknown) > _MANY:
+            self._verify_many(unknown)
+        for oid in unknown:
+            if oid not in self._sound:
+                self.read(oid)
+
+    def _verify_many(self, oids: Sequence[str]) -> None:
+        """Check those of ``oids`` that are here, by one process."""
+        process = self._git.start(("cat-file", "--batch", "--buffer"))
+        assert process.stdin
+        assert process.stdout
+        asking = Thread(target=_ask, args=(process.stdin, oids), daemon=True)
+        asking.start()
+        with process:
+            for row in process.stdout:
+                oid, kind, *size = row.split()
+                if size:
+                    content = process.stdout.read(int(size[0]))
+                    process.stdout.read(1)
+                    self._check(oid.decode(), kind, content)
+
+    def verify_files(self, *trees: str) -> None:
+        """:meth:`verify` all files below ``trees``."""
+        files = (entry for tree in trees for _, entry in self.walk(tree))
+        self.verify(entry.oid for entry in files if entry.mode != GITLINK_MODE)
 
     def has(self, oid: str) -> bool:
         """Whether the object can be read here."""
@@ -104,18 +168,9 @@ class Objects:
             return False
         return True
 
-    def ensure(self, oids: Iterable[str]) -> None:
-        """Have these objects here if they can be had, for git apply, which names none it misses."""
-        if self._fetch_missing is None:
-            return
-        wanted = tuple(oids)
-        while absent := [oid for oid in wanted if not self.has(oid)]:
-            if not self._fetch_missing(" ".join(absent).encode()):
-                return
-
     def write(self, kind: str, content: bytes) -> str:
         """Store an object of ``kind`` (blob, tree, commit); returns its id."""
-        oid = sha1(b"%s %d\0" % (kind.encode(), len(content)) + content).hexdigest()
+        oid = object_id(kind.encode(), content)
         if oid not in self._written:
             self._writer.store(IStream(kind.encode(), len(content), BytesIO(content)))
             self._written.add(oid)
@@ -162,17 +217,24 @@ class Objects:
         """:meth:`file` for each path."""
         return {path: self.file(tree, path) for path in paths}
 
-    def blocker(self, tree: str, path: str) -> str | None:
-        """The ancestor of ``path`` that is not a directory in ``tree`` (a file or symlink)."""
-        parts = path.split("/")
-        for depth in range(1, len(parts)):
-            ancestor = "/".join(parts[:depth])
-            entry = self.entry(tree, ancestor)
-            if entry is None:
+    def blocker(self, tree: str, path: str, leaving: Collection[str] = ()) -> str | None:
+        """The file (or symlink) in ``tree`` because of which there can be none at ``path``.
+
+        It stands in the place of a directory above ``path``, or in a directory at ``path``. Those
+        that are ``leaving`` do not count.
+        """
+        *parents, name = path.split("/")
+        for depth, parent in enumerate(parents, start=1):
+            step = self.tree(tree).get(parent)
+            if step is None:
                 return None
-            if not entry.is_tree:
-                return ancestor
-        return None
+            if not step.is_tree:
+                ancestor = "/".join(parents[:depth])
+                return None if ancestor in leaving else ancestor
+            tree = step.oid
+        found = self.tree(tree).get(name)
+        below = self.walk(found.oid, f"{path}/") if found and found.is_tree else ()
+        return next((file for file, _ in below if file not in leaving), None)
 
     def content(self, tree: str, path: str) -> bytes | None:
         """The bytes of the file at ``path`` in ``tree``, None where there is none."""
@@ -192,12 +254,28 @@ class Objects:
             else:
                 yield path, entry
 
+    def differing(self, old: str, new: str, prefix: str = "") -> Iterator[str]:
+        """The paths of the files that differ between two trees; equal directories are not read."""
+        if old == new:
+            return
+        before, after = self.tree(old), self.tree(new)
+        for name in before.keys() | after.keys():
+            sides = before.get(name), after.get(name)
+            if sides[0] == sides[1]:
+                continue
+            path = f"{prefix}{name}"
+            if any(side is not None and not side.is_tree for side in sides):
+                yield path
+            trees = (side.oid if side and side.is_tree else EMPTY_TREE for side in sides)
+            yield from self.differing(next(trees), next(trees), f"{path}/")
+
     def overlay(self, tree: str, changes: Entries) -> str:
         """``tree`` with some paths replaced (or removed, where the entry is None).
 
         Only the directories on the way are read and written; one left empty disappears, as git
-        keeps no empty directories. Raises :class:`UpstreamError` where a path would have to go
-        through a file.
+        keeps no empty directories. None at the path of a directory leaves that as it is. Raises
+        :class:`UpstreamError` where a path would have to go through a file, or a file would take
+        the place of a directory.
         """
         here: dict[str, Entry | None] = {}
         below: dict[str, dict[str, Entry | None]] = {}
@@ -209,6 +287,12 @@ class Objects:
                 here[name] = entry
         entries = dict(self.tree(tree))
         for name, entry in here.items():
+            held = entries.get(name)
+            if held is not None and held.is_tree:
+                if entry is None:
+                    continue
+                if self.overlay(held.oid, below.pop(name, {})) != EMPTY_TREE:
+                    raise UpstreamError(f"{name}: a file cannot take the place of a directory")
             if entry is None:
                 entries.pop(name, None)
             else:
@@ -245,6 +329,16 @@ class Objects:
         )
         self._trees[oid] = dict(entries)
         return oid
+
+
+def object_id(kind: bytes, content: bytes) -> str:
+    """The id that git gives an object of this kind and content."""
+    return sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
+
+
+def _ask(stdin: IO[bytes], oids: Sequence[str]) -> None:
+    with suppress(BrokenPipeError), stdin:
+        stdin.write("".join(f"{oid}\n" for oid in oids).encode())
 
 
 def _reader_is_gone() -> UpstreamError:

@@ -17,12 +17,11 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha1
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from patchq.errors import InputError, UpstreamError
-from patchq.git.objects import encode_path
+from patchq.git.objects import encode_path, object_id
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
 
@@ -71,8 +70,9 @@ class Differing:
 def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
     """Pack ``snapshot`` as tar ``to``.
 
-    Raises :class:`~patchq.git.process.GitFailedError` where an object is missing or the disk full.
+    Raises :class:`UpstreamError` where an object is missing or damaged, or the disk full.
     """
+    store.objects.verify_files(snapshot.tree)
     signature = f"{IDENTITY} <{EMAIL}> {snapshot.seconds} +0000"
     commit = store.objects.write_commit(
         snapshot.tree, message=f"{snapshot.prefix}\n", author=signature, committer=signature
@@ -118,13 +118,9 @@ def differing(store: Store, tar_file: Path, snapshot: Snapshot) -> Differing:
             path = member.name.removeprefix(f"{snapshot.prefix}/")
             packed.add(path)
             content = members.extractfile(member) if member.isfile() else None
-            if content is not None and _blob_id(content.read()) != listed.get(path):
+            if content is not None and object_id(b"blob", content.read()) != listed.get(path):
                 changed.append(path)
     return Differing(tuple(sorted(listed.keys() - packed)), tuple(sorted(changed)))
-
-
-def _blob_id(content: bytes) -> str:
-    return sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _repository(directory: Path, name: str, tag: str) -> None:

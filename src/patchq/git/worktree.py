@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from patchq.git.merge import Stage, read_stage
-from patchq.git.objects import Entry, encode_path
+from patchq.git.objects import GITLINK_MODE, Entry, encode_path
 from patchq.git.process import Result
 from patchq.git.store import Store
 
@@ -100,6 +100,7 @@ class Worktree:
 
         Cut off half-way, it does not :meth:`hold <holds>` the layout.
         """
+        self._verify(layout)
         self.clear()
         self._keep(layout)
         self._settle()
@@ -202,6 +203,20 @@ class Worktree:
         if self.path.is_dir():
             _step_out(self.path)
             self.path.rmdir()
+
+    def _verify(self, layout: WorktreeLayout) -> None:
+        """See that each file that will be checked out is what its id says."""
+        objects = self._store.objects
+        if layout.directories is None:
+            objects.verify_files(layout.tree)
+            return
+        cone = [objects.entry(layout.tree, name) for name in layout.directories]
+        objects.verify_files(*(entry.oid for entry in cone if entry and entry.is_tree))
+        parents = (up for name in layout.directories for up in PurePosixPath(name).parents)
+        for name in {"", *map(str, parents)} - {"."}:
+            entry = objects.entry(layout.tree, name) if name else None
+            files = objects.tree(entry.oid if entry and entry.is_tree else layout.tree).values()
+            objects.verify(e.oid for e in files if not e.is_tree and e.mode != GITLINK_MODE)
 
     def _keep(self, layout: WorktreeLayout) -> None:
         """Bring into the store what so far is only in the scratch directory."""

@@ -91,7 +91,13 @@ class Lander:
         after: dict[str, Entry | None] = dict.fromkeys(ours)
         after.update(self._objects.walk(merged.tree))
         changed = {path: entry for path, entry in after.items() if entry != ours.get(path)}
-        if not merged.clean or uncovered:
+        leaving = {path for path, entry in changed.items() if entry is None}
+        blocked = tuple(
+            path
+            for path in changed.keys() - leaving
+            if self._objects.blocker(tree, path, leaving) is not None
+        )
+        if not merged.clean or uncovered or blocked:
             state = Landed.CONFLICT
         else:
             state = Landed.CLEAN if changed else Landed.EMPTY
@@ -103,7 +109,7 @@ class Lander:
             before={path: ours.get(path) for path in changed},
             after=changed,
             moves={old: new for old, new in places.items() if old != new},
-            conflicted=merged.conflicted_paths,
+            conflicted=(*merged.conflicted_paths, *sorted(blocked)),
             uncovered=uncovered,
         )
 

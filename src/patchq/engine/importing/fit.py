@@ -115,6 +115,13 @@ class Fitter:
             raise self._refusal(tree, reading, f"{reason}; a three-way merge conflicts in {places}")
         if merge.tree == ours:
             raise self._refusal(tree, reading, f"{reason}; a three-way merge leaves nothing of it")
+        leaving = set(reading.paths) - dict(self._objects.walk(merge.tree)).keys()
+        for path in reading.paths:
+            blocker = path not in leaving and self._objects.blocker(tree, path, leaving)
+            if blocker:
+                raise self._refusal(
+                    tree, reading, f"{reason}; {path} cannot be there: {blocker} is a file"
+                )
         before = self._objects.files(tree, reading.paths)
         after = {**dict.fromkeys(reading.paths), **dict(self._objects.walk(merge.tree))}
         return Fit(

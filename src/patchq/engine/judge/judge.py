@@ -135,13 +135,21 @@ class Judge:
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
+        if judgement.report.verdict is Verdict.UNREACHABLE:
+            # git searched the whole tree, and does not compare what it reads with the ids
+            self._objects.verify_files(self._span.new.tree)
         evidence = (*judgement.report.evidence, *watched(self._span, case.patch))
         return replace(judgement, report=replace(judgement.report, evidence=evidence))
 
     def blocked(self, case: Case) -> Mapping[str, str]:
         """The paths that cannot be there, each with the file in the place of its directory."""
         places = {path: self._span.place(path).new or path for path in case.applied.paths}
-        found = {path: self._objects.blocker(case.ours, new) for path, new in places.items()}
+        leaving = {places[path] for path, entry in case.applied.after.items() if entry is None}
+        found = {
+            path: self._objects.blocker(case.ours, new, leaving)
+            for path, new in places.items()
+            if new not in leaving
+        }
         return {path: blocker for path, blocker in found.items() if blocker is not None}
 
     def landed(self, case: Case) -> Judgement | None:

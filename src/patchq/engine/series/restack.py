@@ -120,6 +120,10 @@ class Restacker:
         Raises :class:`FindingsError`, naming the patch, where it no longer merges or does nothing.
         """
         ours = self._objects.files(tree, work.before)
+        leaving = {path for path, entry in work.after.items() if entry is None}
+        for path in work.before.keys() - leaving:
+            if self._objects.blocker(tree, path, leaving):
+                raise NoMergeError(work.patch.name, (path,))
         if ours == dict(work.before):
             after: Entries = work.after
         else:
@@ -137,9 +141,6 @@ class Restacker:
     def _merge(self, work: Work, ours: Entries) -> Entries:
         name = work.patch.name
         tree_of = self._objects.tree_of
-        for path in work.before:
-            if work.after[path] is not None and self._objects.blocker(tree_of(ours), path):
-                raise NoMergeError(name, (path,))
         merged = self._merger.merge(tree_of(work.before), tree_of(ours), tree_of(work.after))
         if not merged.clean:
             raise NoMergeError(name, merged.conflicted_paths)

@@ -60,6 +60,10 @@ class Carrier:
         ``before`` and ``after`` are the touched entries of both by their new paths; ``moves`` maps
         the patch's old paths to new ones where they differ.
         """
+        stray = set(self._objects.differing(ours, result)).difference(before, after)
+        if stray:
+            names = ", ".join(sorted(stray))
+            raise PatchqError(f"{patch.name}: the merge touched {names}, which are not the patch's")
         if not moves and self._gives(patch, ours, result):
             return Carried(patch, Rewrite.NONE)
         written = self._mailer.diff(
