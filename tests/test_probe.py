@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from patchq.engine.verify.build.expressions import Context, UnknownExpressionErr
 from patchq.errors import PatchqError, Where
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build
+from patchq.sandbox.runner import Runner, open_unconfined
 
 
 @dataclass(frozen=True)
@@ -373,24 +374,26 @@ def test_a_flag_handed_on_many_times_has_its_line(bench: Bench) -> None:
     ("script", "words"),
     [
         ("exit 0", "no whole trace"),
-        ('printf \'{"cmd": "set", "ar\' > trace.json', "no whole trace"),
-        ("touch trace.json; kill -9 $$", "ended by signal 9"),
+        ('printf \'{"cmd": "set", "ar\' > trace', "no whole trace"),
+        ("printf 'x\\n' > trace", "no whole trace"),
+        ("kill -9 $$", "ended by signal 9"),
     ],
 )
 def test_a_cmake_that_is_cut_off_is_an_error(tmp_path: Path, script: str, words: str) -> None:
     with pytest.raises(PatchqError, match=words) as caught:
-        stand_in(tmp_path, script).evaluate({})
+        stand_in(tmp_path, script).evaluate({}, open_unconfined())
     assert caught.value.hint
 
 
 def test_a_cmake_that_fails_without_a_word_has_failed(tmp_path: Path) -> None:
-    evaluation = stand_in(tmp_path, "touch trace.json; exit 7").evaluate({})
+    program = stand_in(tmp_path, "echo '{}' > trace; exit 7")
+    evaluation = program.evaluate({}, open_unconfined())
     assert evaluation == Evaluation([], "CMake failed with exit code 7")
 
 
 def test_a_cmake_that_does_not_start_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PatchqError, match="cannot be started"):
-        CMake(tmp_path / "none", "3.30.0").evaluate({})
+        CMake(tmp_path / "none", "3.30.0", tmp_path).evaluate({}, open_unconfined())
 
 
 def stand_in(directory: Path, script: str) -> CMake:
@@ -398,7 +401,7 @@ def stand_in(directory: Path, script: str) -> CMake:
     program = directory / "cmake"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    return CMake(program, "3.30.0")
+    return CMake(program, "3.30.0", directory)
 
 
 def test_a_branch_that_is_not_taken_is_not_looked_at(bench: Bench) -> None:
@@ -440,9 +443,10 @@ def test_the_environment_is_not_seen(bench: Bench, monkeypatch: pytest.MonkeyPat
         "add_library(ops MODULE a.cu)\n"
         'target_compile_definitions(ops PRIVATE "A=$ENV{KERNEL_ARCH}")\n'
     )
-    target = probed(bench, case(body)).target("ops")
-    assert target
-    assert [flag.text for flag in target.groups[0].definitions] == ["A="]
+    build = probed(bench, case(body))
+    assert [flag.text for flag in build.targets[0].groups[0].definitions] == ["A="]
+    assert [remark.where for remark in build.problems] == [Where("CMakeLists.txt", 4)]
+    assert "$ENV{…}" in build.problems[0].text
 
 
 def test_what_was_taken_for_granted_is_noted(bench: Bench) -> None:
@@ -486,9 +490,11 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     evaluate = CMake.evaluate
 
-    def counted(self: CMake, variables: Mapping[str, str]) -> Evaluation:
+    def counted(
+        self: CMake, variables: Mapping[str, str], runner: Runner, reads: Sequence[Path]
+    ) -> Evaluation:
         seen.append(variables["PATCHQ_PROCESSOR"])
-        return evaluate(self, variables)
+        return evaluate(self, variables, runner, reads)
 
     monkeypatch.setattr(CMake, "evaluate", counted)
     return seen
@@ -554,4 +560,4 @@ def test_without_a_cmake_the_error_says_what_to_install(
     finally:
         find_cmake.cache_clear()
     assert caught.value.hint
-    assert "patchq[verify]" in caught.value.hint
+    assert "cmake>=3.25" in caught.value.hint

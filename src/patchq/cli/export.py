@@ -13,6 +13,7 @@ import typer
 
 from patchq.cli.selecting import Guards, Variants
 from patchq.cli.session import Session, session
+from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import FindingsError, InputError
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def export(
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Do not verify the series before.")
     ] = False,
+    trust_upstream: TrustUpstream = False,
     print_build: Annotated[
         bool,
         typer.Option("--print-build", help="Print how the export is built; write nothing."),
@@ -123,6 +125,8 @@ def export(
     streamed = to == _STDOUT
     chosen = _form(form, to)
     selection = select(run.workspace.load(tag), run.settings, guards or ())
+    if trust_upstream:
+        record_trust(run, tag)
     part = Part(subdir, of_set)
     prepared = prepare_export(run.project, selection, variants or (), part, target)
     building = _building(run, prepared, vendor, wheel_cache)

@@ -11,6 +11,7 @@ import typer
 
 from patchq.cli.selecting import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
+from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
 from patchq.model.verification import Outcome
 
@@ -40,13 +41,14 @@ def verify(
         str | None,
         typer.Option("--target", metavar="NAME", help="With --wheel: the target it is built for."),
     ] = None,
+    trust_upstream: TrustUpstream = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
     """Verify a series: it applies, its checks hold, it builds what each target asks for.
 
     The kernel's CMake project is evaluated with a real CMake for each target of
-    series/patchq.yaml, before and after the series and patch by patch. No compiler, no CUDA and
-    none of the tree's code is run. Exits 1 where something failed.
+    series/patchq.yaml, before and after the series and patch by patch. No compiler and no CUDA is
+    needed, and CMake runs in a sandbox. Exits 1 where something failed.
 
     \b
     Examples:
@@ -58,12 +60,16 @@ def verify(
     """
     if manifest is not None and wheel is None:
         raise InputError("--manifest goes with --wheel", hint="Name the wheel with --wheel FILE.")
+    if wheel is not None and trust_upstream:
+        raise InputError("--trust-upstream goes without --wheel")
     if wheel is not None:
         return _verify_wheel(context, tag, guards or (), variants or (), wheel, manifest, target)
     from patchq.engine.verify.verify import verify_series
 
     run = session(context)
     selection = _selection(run, tag, guards or (), variants or ())
+    if trust_upstream:
+        record_trust(run, selection.directory.tag)
     with run.progress(f"verifying {selection.directory.tag}") as progress:
         verification = verify_series(run.project, selection, progress)
     if as_json:

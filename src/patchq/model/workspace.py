@@ -14,11 +14,13 @@ from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired, read_retired
 from patchq.model.series import Series, SeriesEntry, read_series
 from patchq.model.settings import Settings, read_settings
+from patchq.model.trust import TrustedTree, read_trust
 
 if TYPE_CHECKING:
     from patchq.model.recipe import Recipe
 
 LOCK = "upstream.lock"
+TRUST = "upstream.trust"
 SERIES = "series"
 RETIRED = "retired.yaml"
 RECIPE = "recipe.yaml"
@@ -53,6 +55,11 @@ class Workspace:
         return self.root / LOCK
 
     @property
+    def trust_path(self) -> Path:
+        """Which upstream trees may be evaluated without a sandbox."""
+        return self.root / TRUST
+
+    @property
     def series_dir(self) -> Path:
         """The directory of all series."""
         return self.root / SERIES
@@ -85,6 +92,11 @@ class Workspace:
         """The settings, or the defaults where there is no settings file."""
         raw = _read_if_there(self.settings_path)
         return Settings() if raw is None else read_settings(raw, self._where(self.settings_path))
+
+    def trust(self) -> tuple[TrustedTree, ...]:
+        """The upstream trees that are trusted; raises :class:`InputError` where malformed."""
+        raw = _read_if_there(self.trust_path)
+        return () if raw is None else read_trust(raw, self._where(self.trust_path))
 
     def series_path(self, tag: str) -> Path:
         """The directory of the series on ``tag``."""

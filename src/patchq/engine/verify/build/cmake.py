@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from patchq.errors import PatchqError
+from patchq.sandbox.command import Command, Finished, Limits
+from patchq.sandbox.runner import Runner
 
 MINIMUM_VERSION = (3, 25)
 """``cmake_language``, ``cmake_path`` and ``foreach(… RANGE)`` as the stand-ins use them."""
 
 STANDINS = Path(__file__).with_name("standins.cmake")
+_INQUIRY = Path(__file__).with_name("inquiry.cmake")
 
-_TIMEOUT = 60
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+LIMITS = Limits(seconds=60, memory=2 << 30, output=128 << 20)
+
+# The same on every machine: nothing of it may reach a result. A time of the day is 1970's.
+_ENVIRONMENT = {
+    "PATH": "/nowhere",
+    "HOME": "/nowhere",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "SOURCE_DATE_EPOCH": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -35,21 +46,27 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class CMake:
-    """One installed CMake."""
+    """One installed CMake: its program, the directory of its own modules, its commands."""
 
     program: Path
     version: str
+    root: Path
+    commands: tuple[str, ...] = ()
 
-    def evaluate(self, variables: Mapping[str, str]) -> Evaluation:
-        """Run the stand-ins with ``variables``, in an environment without the user's.
+    def evaluate(
+        self, variables: Mapping[str, str], runner: Runner, reads: Sequence[Path] = ()
+    ) -> Evaluation:
+        """Run the stand-ins with ``variables``; the project's files are among ``reads``.
 
         Raises :class:`PatchqError` where it does not come to an end of its own.
         """
-        with tempfile.TemporaryDirectory(prefix="patchq-trace-") as scratch:
-            trace = Path(scratch, "trace.json")
-            try:
-                done = subprocess.run(
-                    [
+        with tempfile.TemporaryDirectory(prefix="patchq-trace-") as holder:
+            scratch = Path(holder).resolve()
+            trace, said, errors = (scratch / name for name in ("trace", "stdout", "stderr"))
+            trace.touch()
+            finished = runner.run(
+                Command(
+                    arguments=(
                         str(self.program),
                         *(f"-D{name}:STRING={value}" for name, value in variables.items()),
                         "--trace-expand",
@@ -57,37 +74,49 @@ class CMake:
                         f"--trace-redirect={trace}",
                         "-P",
                         str(STANDINS),
-                    ],
-                    cwd=scratch,
-                    env={**_ENVIRONMENT, "HOME": scratch},
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    timeout=_TIMEOUT,
-                    check=False,
+                    ),
+                    directory=str(scratch),
+                    stdout=str(said),
+                    stderr=str(errors),
+                    reads=tuple(str(path) for path in (STANDINS, self.root, *reads)),
+                    writes=(str(trace),),
+                    environment=_ENVIRONMENT,
+                    limits=LIMITS,
                 )
-            except subprocess.TimeoutExpired as error:
-                raise PatchqError(
-                    f"CMake has not evaluated the project in {_TIMEOUT} s",
-                    hint="Is there a loop without end in it?",
-                ) from error
-            except OSError as error:
-                raise PatchqError(f"CMake cannot be started: {error}") from error
-            if done.returncode < 0:
-                raise PatchqError(
-                    f"CMake was ended by signal {-done.returncode} while it evaluated the project",
-                    hint="Is there enough memory?",
-                )
+            )
+            _check(finished)
             events = _events(trace)
-        errors = done.stderr.decode(errors="replace") if done.returncode else ""
-        if done.returncode and not errors.strip():
-            errors = f"CMake failed with exit code {done.returncode}"
-        return Evaluation([event for event in events if "cmd" in event], errors)
+            words = errors.read_text(encoding="utf-8", errors="replace") if finished.code else ""
+        if finished.code and not words.strip():
+            words = f"CMake failed with exit code {finished.code}"
+        return Evaluation([event for event in events if "cmd" in event], words)
+
+
+def _check(finished: Finished) -> None:
+    """Raise :class:`PatchqError` if a limit ended it, or a signal."""
+    if finished.late or finished.code == -signal.SIGXCPU:
+        raise PatchqError(
+            f"CMake has not evaluated the project in {LIMITS.seconds:.0f} s",
+            hint="Is there a loop without end in it?",
+        )
+    if finished.code == -signal.SIGXFSZ:
+        raise PatchqError(
+            f"CMake wrote more than {LIMITS.output >> 20} MiB while it evaluated the project",
+            hint="Is there a loop without end in it?",
+        )
+    if finished.code < 0:
+        raise PatchqError(
+            f"CMake was ended by signal {-finished.code} while it evaluated the project",
+            hint=f"It has {LIMITS.memory >> 30} GiB of memory: is there a recursion without end?",
+        )
 
 
 def _events(trace: Path) -> list[dict[str, Any]]:
     try:
-        lines = trace.read_text(encoding="utf-8", errors="replace").split("\n")
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        *lines, rest = trace.read_text(encoding="utf-8", errors="replace").split("\n")
+        if rest or not lines:
+            raise ValueError("it is cut off")
+        return [json.loads(line) for line in lines]
     except (OSError, ValueError) as error:
         raise PatchqError(
             f"CMake has left no whole trace of the evaluation: {error}",
@@ -99,17 +128,17 @@ def _events(trace: Path) -> list[dict[str, Any]]:
 def find_cmake() -> CMake:
     """The CMake to use; raises :class:`PatchqError` where there is none that serves."""
     programs = [path for path in (_packaged(), shutil.which("cmake")) if path]
-    versions = []
+    unfit = []
     for program in programs:
-        version = _version(program)
-        if version and tuple(map(int, version.split("."))) >= MINIMUM_VERSION:
-            return CMake(Path(program), version)
-        versions.append(f"{program} is {version or 'not a CMake that runs'}")
+        found = _inquire(program)
+        if found and tuple(map(int, found.version.split("."))) >= MINIMUM_VERSION:
+            return found
+        unfit.append(f"{program} is {found.version if found else 'not a CMake that runs'}")
     wanted = ".".join(map(str, MINIMUM_VERSION))
-    found = "; ".join(versions) or "there is none"
     raise PatchqError(
-        f"evaluating the build needs CMake {wanted} or newer: {found}",
-        hint="Install it with patchq's extra: pip install 'patchq[verify]'.",
+        f"evaluating the build needs CMake {wanted} or newer: "
+        f"{'; '.join(unfit) or 'there is none'}",
+        hint="Install it: pip install 'cmake>=3.25', or with the system's packages.",
     )
 
 
@@ -132,10 +161,16 @@ def _packaged() -> str | None:
     return None
 
 
-def _version(program: str) -> str | None:
+def _inquire(program: str) -> CMake | None:
+    """What a CMake, or a script around one, says of itself; None if it says nothing."""
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program, "-P", str(_INQUIRY)], capture_output=True, text=True, check=False
+        )
     except OSError:
         return None
-    match = re.search(r"cmake version (\d+\.\d+\.\d+)", done.stdout)
-    return match[1] if match else None
+    words = done.stderr.split("\n")
+    if done.returncode or len(words) != 5:
+        return None
+    version, path, root, commands, _ = words
+    return CMake(Path(path).resolve(), version, Path(root).resolve(), tuple(commands.split(";")))

@@ -19,6 +19,7 @@ from patchq.engine.verify.build.inert import InertSince
 from patchq.engine.verify.build.layout import LISTS, is_cmake
 from patchq.engine.verify.build.leave_one_out import SeriesPart, take_apart
 from patchq.engine.verify.build.project_dir import ROOT, directory_in, project_at
+from patchq.engine.verify.build.trust import is_trusted, sandbox_for
 from patchq.engine.verify.subject import PatchStep
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
@@ -55,12 +56,14 @@ class Evaluator:
         self._base = base
         self._directory = directory
         self._targets = project.settings.targets
+        self._trusted = is_trusted(project.workspace, base)
         self._prober = Prober(project.store, project.settings.checks.build, project.cache)
 
     def evaluate(self, steps: Sequence[PatchStep]) -> Evaluated:
         """The builds for every target of the settings, and the effects of each patch on them.
 
-        Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate them with.
+        Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate them with,
+        :class:`~patchq.errors.UpstreamError` where there is no sandbox and no trust.
         """
         base = self._base.tree
         whole = steps[-1].tree if steps else base
@@ -146,11 +149,12 @@ class Evaluator:
         gone = Remark("there is no such file", Where(f"{self._directory}/{LISTS}"))
         projects = [project_at(objects, tree, self._directory) for tree, _, _ in asked]
         questions = [
-            BuildQuestion(project, self._directory, target, options)
+            BuildQuestion(project, self._directory, target, options, self._trusted)
             for project, (_, target, options) in zip(projects, asked, strict=True)
             if project
         ]
-        answers = iter(self._prober.probe_all(questions))
+        with sandbox_for(self._base):
+            answers = iter(self._prober.probe_all(questions))
         return [next(answers) if project else Build(problems=(gone,)) for project in projects]
 
 

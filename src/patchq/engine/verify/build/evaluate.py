@@ -1,8 +1,10 @@
 """What a CMake project builds for a target, found by evaluating it with nothing of the target.
 
-A real CMake evaluates the project in script mode; the commands that would touch the machine are
-stand-ins (``standins.cmake``), so no code of the tree runs and nothing needs to be installed. Only
-files that CMake reads, and the names of the others, decide the answer: it is kept under these.
+A real CMake evaluates the project in script mode, in a sandbox (:mod:`patchq.sandbox`): it may
+read the project and its own files, and write nothing but its trace. The commands that would touch
+the machine are stand-ins (``standins.cmake``), so that nothing needs to be installed; the trace
+shows whether the project got behind them. Only files that CMake reads, and the names of the others,
+decide the answer: it is kept under these.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
@@ -25,8 +27,11 @@ from patchq.engine.verify.build import (
     fetched,
     flag_lines,
     layout,
+    lists,
+    standins,
     stored,
     trace,
+    values,
 )
 from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
 from patchq.engine.verify.build.fetched import fetched_sources
@@ -34,17 +39,15 @@ from patchq.engine.verify.build.flag_lines import Call
 from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
 from patchq.engine.verify.build.stored import KeptBuild, kept_builds, placed
 from patchq.engine.verify.build.trace import Reading
+from patchq.engine.verify.build.values import bounded_build, read_marks
 from patchq.errors import Where
 from patchq.git.store import Store
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build, Remark
+from patchq.sandbox.runner import NoSandboxError, Runner, open_sandbox, open_unconfined
 
 _READ = "patchq_read"
-_HIDDEN = re.compile(
-    rb"\b__(?:cmake_policy|file|get_property|include|set_property)\b"
-    rb"|\bcmake_language\s*\(\s*(?:CALL|EVAL)\b[^()]*\$\{",
-    re.IGNORECASE,
-)
+_INCLUDE = "patchq_include"
 _ERROR = re.compile(r"^CMake Error at (.+?):(\d+)(?: \(.+?\))?:\n((?:  .*\n|\n)+)", re.MULTILINE)
 _FRAME = re.compile(r"^  (\S.*?):(\d+) \(", re.MULTILINE)
 _EVALUATED = re.compile(r":(\d+):EVAL$")
@@ -54,13 +57,15 @@ _EVALUATED = re.compile(r":(\d+):EVAL$")
 class BuildQuestion:
     """A project to evaluate: the tree that is its directory, for a target, with more options.
 
-    ``directory`` is the project's path in the whole tree, for places in answers.
+    ``directory`` is the project's path in the whole tree, for places in answers. ``trusted``: it
+    may be evaluated without a sandbox if there is none.
     """
 
     tree: str
     directory: str
     target: Target
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    trusted: bool = False
 
 
 class Prober:
@@ -79,7 +84,9 @@ class Prober:
     def probe_all(self, questions: Sequence[BuildQuestion]) -> list[Build]:
         """What each project builds, in order; those not known yet side by side.
 
-        Raises :class:`PatchqError` where there is no CMake to evaluate them with.
+        Raises :class:`PatchqError` where there is no CMake to evaluate them with, and
+        :class:`~patchq.sandbox.runner.NoSandboxError` where there is no sandbox and a question is
+        not trusted.
         """
         program = find_cmake()
         jobs = [
@@ -104,8 +111,29 @@ class Prober:
     def _layout(self) -> ProjectLayout:
         return ProjectLayout(self._store.objects)
 
+    @cached_property
+    def _sandbox(self) -> Runner | NoSandboxError:
+        try:
+            return open_sandbox()
+        except NoSandboxError as error:
+            return error
+
+    @cached_property
+    def _unconfined(self) -> Runner:
+        return open_unconfined()
+
+    def _runner(self, jobs: Iterable[_Job]) -> Runner:
+        if isinstance(self._sandbox, Runner):
+            return self._sandbox
+        if not all(job.question.trusted for job in jobs):
+            raise self._sandbox
+        return self._unconfined
+
     def _ask(self, jobs: Mapping[str, _Job]) -> dict[str, Build | None]:
-        runs = {key: _Run(job, self._layout) for key, job in jobs.items()}
+        if not jobs:
+            return {}
+        runner = self._runner(jobs.values())
+        runs = {key: _Run(job, self._layout, runner) for key, job in jobs.items()}
         trees: dict[str, list[_Run]] = {}
         for run in runs.values():
             trees.setdefault(run.job.question.tree, []).append(run)
@@ -113,7 +141,8 @@ class Prober:
             for waiting in trees.values():
                 while waiting:
                     reads = {path for run in waiting for path in run.reads}
-                    self._layout.show(waiting[0].job.project, reads)
+                    includes = {path for run in waiting for path in run.includes}
+                    self._layout.show(waiting[0].job.project, reads, includes)
                     for run, evaluation in zip(
                         waiting, pool.map(_Run.evaluate, waiting), strict=True
                     ):
@@ -131,7 +160,8 @@ class Prober:
 
     def _keep(self, key: str, run: _Run) -> None:
         assert run.build is not None
-        reads = {path: run.job.project.oid(path) for path in sorted(run.reads)}
+        read = sorted(run.reads | run.includes)
+        reads = {path: run.job.project.oid(path) for path in read}
         self._cache.put(key, KeptBuild(reads, run.build))
 
 
@@ -181,21 +211,21 @@ class _Job:
 class _Run:
     """One evaluation, made again where it turns out to read a file that was only a name."""
 
-    def __init__(self, job: _Job, layout: ProjectLayout):
+    def __init__(self, job: _Job, layout: ProjectLayout, runner: Runner):
         self.job = job
         self.reads: frozenset[str] = frozenset()
+        self.includes: frozenset[str] = frozenset()
         self.build: Build | None = None
         self._layout = layout
+        self._runner = runner
         self._lines: dict[str, Sequence[str]] = {}
 
-    def evaluate(self) -> Evaluation | None:
-        """Run CMake, unless the project reaches behind the stand-ins."""
-        hidden = self._reaching()
-        if hidden is not None:
-            self.build = Build(problems=(hidden,))
-            return None
+    def evaluate(self) -> Evaluation:
+        """Run CMake."""
         machine = self._layout.scratch / f"{self.job.key}.cmake"
         machine.write_text(self.job.machine, encoding="utf-8")
+        refusals = self._layout.scratch / f"{self.job.key}.refusals.cmake"
+        refusals.write_text(standins.refusals(self.job.program.commands), encoding="utf-8")
         question = self.job.question
         return self.job.program.evaluate(
             {
@@ -203,20 +233,29 @@ class _Run:
                 "PATCHQ_PROJECT": str(self._layout.project),
                 "PATCHQ_ELSEWHERE": str(self._layout.elsewhere),
                 "PATCHQ_MACHINE": str(machine),
+                "PATCHQ_REFUSALS": str(refusals),
                 "PATCHQ_PROCESSOR": question.target.processor,
                 "PATCHQ_CUDA": question.target.cuda,
-            }
+            },
+            self._runner,
+            (self._layout.project, machine, refusals),
         )
 
-    def take(self, evaluation: Evaluation | None) -> None:
+    def take(self, evaluation: Evaluation) -> None:
         """Read the trace; leaves ``build`` empty where the run has to be made again."""
-        if evaluation is None:
+        escape = standins.find_escape(
+            evaluation.trace,
+            project=self._layout.project,
+            others=(self._layout.elsewhere, self._layout.scratch, self.job.program.root),
+        )
+        if escape is not None:
+            self.build = Build(problems=(escape,))
             return
-        asked = (self._inside(e["args"][0]) for e in evaluation.trace if e["cmd"] == _READ)
-        files = self.job.project.files
-        reads = {path for path in asked if path and path in files and not is_cmake(path)}
-        if not reads <= self.reads:
+        reads = self._named(evaluation, _READ)
+        includes = self._named(evaluation, _INCLUDE)
+        if not (reads <= self.reads and includes <= self.includes):
             self.reads |= reads
+            self.includes |= includes
             return
         calls = self._calls(evaluation)
         built = Reading(
@@ -225,21 +264,22 @@ class _Run:
             shown=self._shown,
             source=self._source,
         ).build()
-        self.build = replace(
-            built,
-            fetched=fetched_sources(calls),
-            problems=(*self._errors(evaluation), *built.problems),
+        contents = {path: self._text(path) for path in sorted(reads)}
+        marks = read_marks(built, contents, self._code) if contents else ()
+        self.build = bounded_build(
+            replace(
+                built,
+                fetched=fetched_sources(calls),
+                problems=(*self._errors(evaluation), *built.problems),
+                notes=(*marks, *built.notes),
+            )
         )
 
-    def _reaching(self) -> Remark | None:
-        for path in self.job.project.lists:
-            content = (self._layout.project / path).read_bytes()
-            match = _HIDDEN.search(content)
-            if match:
-                line = content.count(b"\n", 0, match.start()) + 1
-                text = "reaches for a command behind its stand-in; not evaluated"
-                return Remark(text, Where(path, line))
-        return None
+    def _named(self, evaluation: Evaluation, event: str) -> set[str]:
+        """The files of the project that were only names, and that an ``event`` is about."""
+        asked = (self._inside(e["args"][0]) for e in evaluation.trace if e["cmd"] == event)
+        files = self.job.project.files
+        return {path for path in asked if path and path in files and not is_cmake(path)}
 
     def _calls(self, evaluation: Evaluation) -> list[Call]:
         calls = []
@@ -252,7 +292,7 @@ class _Run:
                 first = int(evaluated[1]) if evaluated else event["line"]
                 last = first if evaluated else event.get("line_end", first)
                 calls.append(Call(name, tuple(event["args"]), path, first, last))
-            elif event["cmd"] in _NOTES:
+            elif path is None and event["cmd"] in _NOTES:
                 calls.append(Call(event["cmd"], tuple(event["args"]), "", 0, 0))
         return calls
 
@@ -270,9 +310,15 @@ class _Run:
 
     def _source(self, path: str) -> Sequence[str]:
         if path not in self._lines:
-            text = (self._layout.project / path).read_text(encoding="utf-8", errors="replace")
-            self._lines[path] = text.split("\n")
+            self._lines[path] = self._text(path).split("\n")
         return self._lines[path]
+
+    def _text(self, path: str) -> str:
+        return (self._layout.project / path).read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def _code(self) -> str:
+        return "\n".join(map(self._text, (*self.job.project.lists, *self.includes)))
 
     def _errors(self, evaluation: Evaluation) -> list[Remark]:
         """CMake's own errors, each at the innermost line of the project."""
@@ -303,7 +349,19 @@ _NOTES = (trace.CREATED, trace.ENTER, trace.LEAVE, trace.UNKNOWN_CONTENT)
 @cache
 def _own_version() -> str:
     """The probe's own version: the content of what it is made of."""
-    modules = (stored, architectures, cmake, expressions, fetched, layout, flag_lines, trace)
+    modules = (
+        stored,
+        architectures,
+        cmake,
+        expressions,
+        fetched,
+        layout,
+        lists,
+        flag_lines,
+        standins,
+        trace,
+        values,
+    )
     files = [module.__file__ for module in modules]
     paths = [Path(__file__), cmake.STANDINS, *(Path(file) for file in files if file)]
     return sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()

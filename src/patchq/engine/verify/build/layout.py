@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from patchq.engine.verify.build.lists import harmless
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
 
 LISTS = "CMakeLists.txt"
@@ -66,29 +67,36 @@ class ProjectLayout:
         self.project = self.scratch / "project"
         self.elsewhere = self.scratch / "elsewhere"
         self._objects = objects
-        self._shown: dict[str, str | None] = {}
+        self._shown: dict[str, tuple[str | None, bool]] = {}
         self._made: set[str] = set()
         self.project.mkdir()
 
-    def show(self, project: ProjectFiles, reads: Collection[str]) -> None:
-        """Lay out ``project``, with the content of ``reads`` too."""
-        wanted = {
-            path: entry.oid if is_cmake(path) or path in reads else None
-            for path, entry in project.files.items()
-        }
+    def show(
+        self, project: ProjectFiles, reads: Collection[str], includes: Collection[str]
+    ) -> None:
+        """Lay out ``project``, with the content of ``reads`` and ``includes`` too.
+
+        The latter are CMake code under another name: nothing in CMake code gets behind the
+        stand-ins.
+        """
+        wanted: dict[str, tuple[str | None, bool]] = {}
+        for path, entry in project.files.items():
+            code = is_cmake(path) or path in includes
+            wanted[path] = (entry.oid if code or path in reads else None, code)
         for path in self._shown.keys() - wanted.keys():
             self._remove(path)
-        for path, oid in wanted.items():
-            if path not in self._shown or self._shown[path] != oid:
-                self._write(path, oid)
+        for path, content in wanted.items():
+            if self._shown.get(path) != content:
+                self._write(path, *content)
         self._shown = wanted
 
-    def _write(self, path: str, oid: str | None) -> None:
+    def _write(self, path: str, oid: str | None, code: bool) -> None:
         directory = path.rpartition("/")[0]
         if directory not in self._made:
             (self.project / directory).mkdir(parents=True, exist_ok=True)
             self._made.add(directory)
-        (self.project / path).write_bytes(b"" if oid is None else self._objects.read(oid))
+        content = b"" if oid is None else self._objects.read(oid)
+        (self.project / path).write_bytes(harmless(content) if code else content)
 
     def _remove(self, path: str) -> None:
         (self.project / path).unlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
 from patchq.engine.verify.build.layout import LISTS
 from patchq.engine.verify.build.project_dir import project_at
+from patchq.engine.verify.build.trust import is_trusted, sandbox_for
 from patchq.engine.verify.subject import Subject
 from patchq.model.verification import Build, TargetBuild
 
@@ -12,7 +13,8 @@ from patchq.model.verification import Build, TargetBuild
 def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
     """The build of the patched tree for each target of the settings; none without a project.
 
-    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with.
+    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with,
+    :class:`~patchq.errors.UpstreamError` where there is no sandbox and no trust.
     """
     project, directory = subject.project, subject.recipe.project
     targets = project.settings.targets
@@ -24,8 +26,10 @@ def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
     if tree is None:
         return ()
     prober = Prober(project.store, project.settings.checks.build, project.cache)
-    questions = [BuildQuestion(tree, directory, target) for target in targets]
+    trusted = is_trusted(project.workspace, subject.base)
+    questions = [BuildQuestion(tree, directory, target, trusted=trusted) for target in targets]
+    with sandbox_for(subject.base):
+        builds = prober.probe_all(questions)
     return tuple(
-        TargetBuild(target, Build(), build)
-        for target, build in zip(targets, prober.probe_all(questions), strict=True)
+        TargetBuild(target, Build(), build) for target, build in zip(targets, builds, strict=True)
     )

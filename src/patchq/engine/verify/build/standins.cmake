@@ -3,10 +3,12 @@
 # to be seen there does nothing, and the patchq_… commands put a value into the trace.
 #
 #   cmake -DPATCHQ_PROJECT=DIR -DPATCHQ_ELSEWHERE=DIR -DPATCHQ_MACHINE=FILE
-#         -DPATCHQ_PROCESSOR=aarch64 -DPATCHQ_CUDA=13.0 [-DOPTION=VALUE …] -P standins.cmake
+#         -DPATCHQ_REFUSALS=FILE -DPATCHQ_PROCESSOR=aarch64 -DPATCHQ_CUDA=13.0 [-DOPTION=VALUE …]
+#         -P standins.cmake
 #
 # PATCHQ_ELSEWHERE names a directory that is not there: all that the build would fetch, find or
-# write seems to be in it. PATCHQ_MACHINE is CMake code that defines what packages set.
+# write seems to be in it. PATCHQ_MACHINE is CMake code that defines what packages set, PATCHQ_REFUSALS
+# code that takes away the commands that are refused; see evaluate.py and standins.py.
 cmake_minimum_required(VERSION 3.25)
 
 # --- values for the reader of the trace -------------------------------------------------------
@@ -21,12 +23,15 @@ function(patchq_unknown_content path)
 endfunction()
 function(patchq_read path)
 endfunction()
+function(patchq_include path)
+endfunction()
 
 # --- out of the project's reach ---------------------------------------------------------------
 
 # A definition leaves what it replaces under the same name with an underscore before it. The
 # originals that are used below end up behind two.
-foreach(patchq_name IN ITEMS cmake_policy file get_property include set_property)
+foreach(patchq_name IN ITEMS
+    cmake_policy file get_filename_component get_property include set_property)
   cmake_language(EVAL CODE "
     macro(${patchq_name})
     endmacro()
@@ -35,10 +40,15 @@ foreach(patchq_name IN ITEMS cmake_policy file get_property include set_property
   ")
 endforeach()
 
-# Commands that change nothing while the project is evaluated; defined twice, so that the original
-# is gone.
+# Every other command that CMake has, but those that only work on values, fails. What follows puts
+# stand-ins in the place of some.
+__include("${PATCHQ_REFUSALS}")
+
+# Everything is defined twice, so that the original is gone.
 foreach(patchq_round RANGE 1)
+  # Commands that change nothing while the project is evaluated.
   foreach(patchq_name IN ITEMS
+      cmake_diagnostic
       add_compile_definitions add_compile_options add_custom_command add_custom_target
       add_definitions add_dependencies add_link_options add_test configure_file define_property
       enable_testing ExternalProject_Add export FetchContent_SetPopulated
@@ -50,18 +60,6 @@ foreach(patchq_round RANGE 1)
       target_precompile_headers target_sources write_file)
     cmake_language(EVAL CODE "
       function(${patchq_name})
-      endfunction()
-    ")
-  endforeach()
-
-  # Questions that only the machine or a generated build could answer.
-  foreach(patchq_name IN ITEMS
-      aux_source_directory build_command cmake_host_system_information create_test_sourcelist
-      exec_program get_directory_property get_source_file_property get_target_property
-      get_test_property load_cache load_command site_name try_compile try_run)
-    cmake_language(EVAL CODE "
-      function(${patchq_name})
-        message(FATAL_ERROR \"${patchq_name}: its answer is not known without the machine\")
       endfunction()
     ")
   endforeach()
@@ -240,17 +238,57 @@ macro(cmake_policy patchq_operation)
   endif()
 endmacro()
 
+# What lies in neither of these two is the machine's: nothing of it is read, and nothing asked of it.
+function(patchq_inside path)
+  cmake_path(ABSOLUTE_PATH path BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  foreach(patchq_place IN ITEMS "${PATCHQ_PROJECT}" "${PATCHQ_ELSEWHERE}")
+    cmake_path(IS_PREFIX patchq_place "${path}" patchq_is_in)
+    if(patchq_is_in)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "${path} is outside the project and was not read")
+endfunction()
+
+# A file, or a module: one of the project's, or else one of CMake's own.
 macro(include patchq_file)
+  set(patchq_arguments "${ARGN}")
+  patchq_locate("${patchq_file}")
   if("${patchq_file}" MATCHES "^(CheckLanguage|ExternalProject|FetchContent)$")
     # their commands are above
-  elseif(NOT IS_ABSOLUTE "${patchq_file}" AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}")
-    patchq_read("${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}")
-    __include("${CMAKE_CURRENT_SOURCE_DIR}/${patchq_file}" ${ARGN})
-  else()
-    patchq_read("${patchq_file}")
-    __include("${patchq_file}" ${ARGN})
+  elseif(patchq_found)
+    patchq_include("${patchq_found}")
+    __include("${patchq_found}" ${ARGN})
+  elseif(NOT "OPTIONAL" IN_LIST patchq_arguments)
+    message(FATAL_ERROR "there is no ${patchq_file} to include")
   endif()
 endmacro()
+
+function(patchq_locate file)
+  set(patchq_found "")
+  cmake_path(IS_PREFIX CMAKE_ROOT "${file}" patchq_is_own)
+  if(IS_ABSOLUTE "${file}" AND NOT patchq_is_own)
+    patchq_inside("${file}")
+  endif()
+  set(patchq_places "${file}" "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+  foreach(patchq_place IN LISTS CMAKE_MODULE_PATH)
+    list(APPEND patchq_places "${patchq_place}/${file}.cmake")
+  endforeach()
+  foreach(patchq_place IN LISTS patchq_places)
+    if(NOT patchq_found AND NOT patchq_is_own AND IS_ABSOLUTE "${patchq_place}"
+        AND EXISTS "${patchq_place}" AND NOT IS_DIRECTORY "${patchq_place}")
+      patchq_inside("${patchq_place}")
+      set(patchq_found "${patchq_place}")
+    endif()
+  endforeach()
+  foreach(patchq_place IN ITEMS "${file}" "${CMAKE_ROOT}/Modules/${file}.cmake")
+    cmake_path(IS_PREFIX CMAKE_ROOT "${patchq_place}" NORMALIZE patchq_is_own)
+    if(NOT patchq_found AND patchq_is_own AND EXISTS "${patchq_place}")
+      set(patchq_found "${patchq_place}")
+    endif()
+  endforeach()
+  set(patchq_found "${patchq_found}" PARENT_SCOPE)
+endfunction()
 
 function(add_subdirectory directory)
   cmake_path(ABSOLUTE_PATH directory BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
@@ -259,6 +297,7 @@ function(add_subdirectory directory)
     patchq_unknown_content("${directory}")
     return()
   endif()
+  patchq_inside("${directory}")
   if(NOT EXISTS "${directory}/CMakeLists.txt")
     message(FATAL_ERROR "there is no CMakeLists.txt in ${directory}")
   endif()
@@ -268,6 +307,18 @@ function(add_subdirectory directory)
   __include("${directory}/CMakeLists.txt")
   patchq_leave("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_RELEASE}"
     "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}" "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_RELEASE}")
+endfunction()
+
+# Nothing that is laid out is a link, so that a real path is an absolute one.
+function(get_filename_component variable path mode)
+  if("${mode}" STREQUAL "PROGRAM")
+    message(FATAL_ERROR "${path}: what a program is on the machine is not known")
+  elseif("${mode}" STREQUAL "REALPATH")
+    patchq_inside("${path}")
+    set(mode ABSOLUTE)
+  endif()
+  __get_filename_component(${variable} "${path}" ${mode} ${ARGN})
+  set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
 
 macro(set_property patchq_scope)
@@ -292,21 +343,25 @@ function(file operation)
     __file(${ARGV})
     set(${ARGV1} "${${ARGV1}}" PARENT_SCOPE)
   elseif("${operation}" MATCHES "^(REAL_PATH|TO_CMAKE_PATH|TO_NATIVE_PATH)$")
+    if("${operation}" STREQUAL "REAL_PATH")
+      patchq_inside("${ARGV1}")
+    endif()
     __file(${ARGV})
     set(${ARGV2} "${${ARGV2}}" PARENT_SCOPE)
-  elseif("${operation}" MATCHES "^(READ|STRINGS|SIZE|TIMESTAMP|MD5|SHA1|SHA224|SHA256|SHA384|SHA512)$")
+  elseif("${operation}" MATCHES "^(READ|STRINGS|SIZE|MD5|SHA1|SHA224|SHA256|SHA384|SHA512)$")
     cmake_path(ABSOLUTE_PATH ARGV1 BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     string(FIND "${ARGV1}" "${PATCHQ_ELSEWHERE}/" patchq_start)
     if(patchq_start EQUAL 0)
       patchq_unknown_content("${ARGV1}")
       set(${ARGV2} "" PARENT_SCOPE)
     else()
+      patchq_inside("${ARGV1}")
       patchq_read("${ARGV1}")
       list(REMOVE_AT ARGN 0)
       __file("${operation}" "${ARGV1}" ${ARGN})
       set(${ARGV2} "${${ARGV2}}" PARENT_SCOPE)
     endif()
-  elseif("${operation}" MATCHES "^(LOCK|ARCHIVE_|GET_RUNTIME_DEPENDENCIES|READ_SYMLINK|READ_ELF)")
+  elseif("${operation}" MATCHES "^(LOCK|TIMESTAMP|ARCHIVE_|GET_RUNTIME|READ_SYMLINK|READ_ELF)")
     message(FATAL_ERROR "file(${operation}): its answer is not known without the machine")
   endif()
 endfunction()
@@ -321,10 +376,13 @@ function(patchq_glob operation variable)
       set(patchq_value TRUE)
     elseif(patchq_value)
       set(patchq_value FALSE)
-    elseif(NOT "${patchq_word}" MATCHES "^(/|FOLLOW_SYMLINKS$|CONFIGURE_DEPENDS$)")
-      string(PREPEND patchq_word "${CMAKE_CURRENT_SOURCE_DIR}/")
-    elseif("${patchq_word}" MATCHES "^${PATCHQ_ELSEWHERE}/")
-      patchq_unknown_content("${patchq_word}")
+    elseif(NOT "${patchq_word}" MATCHES "^(FOLLOW_SYMLINKS|CONFIGURE_DEPENDS)$")
+      if(NOT IS_ABSOLUTE "${patchq_word}")
+        string(PREPEND patchq_word "${CMAKE_CURRENT_SOURCE_DIR}/")
+      elseif("${patchq_word}" MATCHES "^${PATCHQ_ELSEWHERE}/")
+        patchq_unknown_content("${patchq_word}")
+      endif()
+      patchq_inside("${patchq_word}")
     endif()
     list(APPEND patchq_arguments "${patchq_word}")
   endforeach()

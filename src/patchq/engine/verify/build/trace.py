@@ -6,6 +6,7 @@ decides which sources are compiled, and how.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,10 @@ _LANGUAGES = {
     **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C", ".CPP"), "CXX"),
     ".c": "C",
 }
+_TARGET_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,200}")  # cmake-policies(7), CMP0037
+_FILE_TESTS = frozenset(
+    ["EXISTS", "IS_DIRECTORY", "IS_SYMLINK", "IS_READABLE", "IS_WRITABLE", "IS_EXECUTABLE"]
+)
 _SCOPES = ("PRIVATE", "PUBLIC", "INTERFACE")
 _LINK_SCOPES = (*_SCOPES, "LINK_PRIVATE", "LINK_PUBLIC", "LINK_INTERFACE_LIBRARIES")
 
@@ -108,7 +113,9 @@ class Reading:
         self._calls = calls
         self._cuda = cuda
         self._shown = shown
+        self._source = source
         self._origins = FlagLines(calls, source)
+        self._asking: dict[str, list[int]] = {}
         self._directories = [_Directory("")]
         self._targets: dict[str, _Target] = {}
         self._aliases: dict[str, str] = {}
@@ -126,7 +133,9 @@ class Reading:
             try:
                 if note:
                     note(self, self._calls[last], call)
-                elif take:
+                else:
+                    self._environment(call)
+                if take:
                     take(self, index, call)
             except (ValueError, IndexError):
                 asked = self._calls[last]
@@ -151,6 +160,9 @@ class Reading:
             return
         if "USE_SABI" in rest and len(rest) > rest.index("USE_SABI") + 1:
             del rest[rest.index("USE_SABI") + 1]
+        if not _TARGET_NAME.fullmatch(name):
+            self._problem(call.where, f"{name!r} is no name of a target")
+            return
         here = self._here
         self._targets[name] = _Target(
             name,
@@ -258,13 +270,32 @@ class Reading:
                 self._set_on_source(name, key, words, append=append)
 
     def _condition(self, _index: int, call: Call) -> None:
-        """Script mode has no targets: what it takes for absent may be there."""
-        words = call.arguments
-        for word, name in pairwise(words):
+        """Script mode has no targets, and a machine of its own: neither may decide anything."""
+        for word, name in pairwise(call.arguments):
             if word == "TARGET" and ("::" in name or self._real(name) in self._targets):
                 self._problem(
                     call.where, f"whether {name} is a target cannot be asked without a build"
                 )
+            elif word in _FILE_TESTS or name == "IS_NEWER_THAN":
+                path = name if word in _FILE_TESTS else word
+                if self._shown(normpath(path)).startswith(("/", "..")):
+                    self._problem(
+                        call.where, f"whether there is {path} cannot be asked without the machine"
+                    )
+            elif word == "DEFINED" and name.startswith("ENV{"):
+                self._note(call, f"{name} is taken for unset, unless the project sets it")
+
+    def _environment(self, call: Call) -> None:
+        """A variable of the environment is the machine's, and a way to hide names."""
+        if call.file not in self._asking:
+            lines = enumerate(self._source(call.file), 1)
+            self._asking[call.file] = [
+                number for number, line in lines if "$ENV{" in line.partition("#")[0]
+            ]
+        for number in self._asking[call.file]:
+            if call.first <= number <= call.last:
+                where = Where(call.file, number)
+                self._problem(where, "$ENV{…}: the environment is not known without the machine")
 
     def _run(self, _index: int, call: Call) -> None:
         self._note(call, "runs a program; taken to succeed and to print nothing")
