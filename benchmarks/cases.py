@@ -58,11 +58,48 @@ class Case:
 
 
 @dataclass(frozen=True)
-class _Cut:
-    """A commit's change as it is on the old tag."""
+class Cut:
+    """A commit's change as it is on a tag: the tree of the tag with it."""
 
     commit: CommitInfo
     tree: str
+
+
+def cut_commits(
+    span: UpstreamRange, commits: Sequence[CommitInfo], onto: str
+) -> Iterator[Cut | None]:
+    """Each commit merged onto the tree ``onto`` with its parent as the base.
+
+    None where that is not clean, or changes nothing.
+    """
+    for start in range(0, len(commits), _BATCH):
+        batch = commits[start : start + _BATCH]
+        merged = span.store.merger.merge_all(
+            [MergeQuestion(_tree(span, c.parents[0]), onto, c.tree) for c in batch]
+        )
+        for commit, answer in zip(batch, merged, strict=True):
+            changes = answer.clean and answer.tree != onto
+            yield Cut(commit, answer.tree) if changes else None
+
+
+def later_commits(span: UpstreamRange, future: str) -> list[CommitInfo]:
+    """The commits from the new tag to ``future`` of which no title or number is on it already."""
+    history = History(span.store.git)
+    between = history.subjects(span.old.commit, span.new.commit)
+    known = {number for commit in between for number in _numbers(commit.subject)}
+    names = {_title(commit.subject) for commit in between}
+    return [
+        commit
+        for commit in history.subjects(span.new.commit, future)
+        if len(commit.parents) == 1
+        and not known & _numbers(commit.subject)
+        and _title(commit.subject) not in names
+    ]
+
+
+def _tree(span: UpstreamRange, commit: str) -> str:
+    head = span.store.objects.read(commit).split(b"\n", 1)[0]
+    return head.removeprefix(b"tree ").decode()
 
 
 class CaseMaker:
@@ -138,15 +175,7 @@ class CaseMaker:
 
     @cached_property
     def _not_landed(self) -> list[CommitInfo]:
-        known = {number for commit in self._between for number in _numbers(commit.subject)}
-        names = {_title(commit.subject) for commit in self._between}
-        commits = [
-            commit
-            for commit in self._history.subjects(self._span.new.commit, self._future)
-            if len(commit.parents) == 1
-            and not known & _numbers(commit.subject)
-            and _title(commit.subject) not in names
-        ]
+        commits = later_commits(self._span, self._future)
         self._random.shuffle(commits)
         return commits
 
@@ -203,7 +232,7 @@ class CaseMaker:
             if twin is not None:
                 yield self._case(Group.TWIN, [cut], twin, landed=[])
 
-    def _twins_of(self, cut: _Cut) -> Iterator[str]:
+    def _twins_of(self, cut: Cut) -> Iterator[str]:
         """Trees of the old tag with one hunk's edit made where its lines stand a second time."""
         old = self._span.old.tree
         patch = Patch("twin", self._mailer.diff(old, cut.tree))
@@ -225,33 +254,19 @@ class CaseMaker:
 
     # -- cutting -------------------------------------------------------------------------
 
-    def _cuts(self, commits: Sequence[CommitInfo]) -> Iterator[_Cut]:
-        """Each commit merged onto the old tag with its parent as the base, where that is clean."""
-        old = self._span.old.tree
-        for start in range(0, len(commits), _BATCH):
-            batch = commits[start : start + _BATCH]
-            merged = self._span.store.merger.merge_all(
-                [MergeQuestion(self._tree(c.parents[0]), old, c.tree) for c in batch]
-            )
-            for commit, answer in zip(batch, merged, strict=True):
-                if answer.clean and answer.tree != old:
-                    yield _Cut(commit, answer.tree)
+    def _cuts(self, commits: Sequence[CommitInfo]) -> Iterator[Cut]:
+        return filter(None, cut_commits(self._span, commits, self._span.old.tree))
 
-    def _both(self, first: _Cut, second: _Cut) -> str | None:
-        base = self._tree(second.commit.parents[0])
+    def _both(self, first: Cut, second: Cut) -> str | None:
+        base = _tree(self._span, second.commit.parents[0])
         merged = self._span.store.merger.merge(base, first.tree, second.commit.tree)
         return merged.tree if merged.clean and merged.tree != first.tree else None
 
-    def _tree(self, commit: str) -> str:
-        return self._objects.read(commit).split(b"\n", 1)[0].removeprefix(b"tree ").decode()
-
-    def _changes(self, cut: _Cut) -> dict[str, Entry | None]:
+    def _changes(self, cut: Cut) -> dict[str, Entry | None]:
         paths = self._history.changed(self._span.old.tree, cut.tree)
         return self._objects.files(cut.tree, paths)
 
-    def _case(
-        self, group: Group, made_of: Sequence[_Cut], tree: str, landed: Sequence[_Cut]
-    ) -> Case:
+    def _case(self, group: Group, made_of: Sequence[Cut], tree: str, landed: Sequence[Cut]) -> Case:
         names = [cut.commit.oid for cut in made_of]
         diff = self._mailer.diff(self._span.old.tree, tree)
         name = f"{group.name.lower()}-{'-'.join(oid[:9] for oid in names)}.patch"
@@ -261,11 +276,11 @@ class CaseMaker:
 class _Drawn:
     """An iterator that can be gone through again from the start, computed once."""
 
-    def __init__(self, source: Iterator[_Cut]):
+    def __init__(self, source: Iterator[Cut]):
         self._source = source
-        self._seen: list[_Cut] = []
+        self._seen: list[Cut] = []
 
-    def __iter__(self) -> Iterator[_Cut]:
+    def __iter__(self) -> Iterator[Cut]:
         number = 0
         while True:
             if number == len(self._seen):
@@ -326,7 +341,7 @@ def _is_edit(change: FileChange) -> bool:
     return change.kind is ChangeKind.MODIFY and len(change.paths) == 1 and bool(change.hunks)
 
 
-def _pairs(cuts: Iterable[_Cut]) -> Iterator[tuple[_Cut, _Cut]]:
+def _pairs(cuts: Iterable[Cut]) -> Iterator[tuple[Cut, Cut]]:
     """The first with the second, the third with the fourth, and so on."""
     drawn = iter(cuts)
     return zip(drawn, drawn, strict=False)

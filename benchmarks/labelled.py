@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from cases import Case, CaseMaker, Group
 from peers import Peer, Peers
-from scratch import Scratch, rebase
+from planting import Planter, Planting
+from scratch import TAGS, Scratch, judge_each
 
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import PatchqError
-from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
 
 SHARES = {
@@ -53,17 +50,29 @@ class Answer:
     """What was said of one case."""
 
     case: Case
-    verdict: Verdict | None
-    """None where the engine failed."""
-    evidence: tuple[str, ...]
-    """The commits named as having brought it in, the one with most hunks first."""
-    seconds: float
+    report: PatchReport
     dropped_by: frozenset[Peer]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict alone."""
+        return self.report.verdict
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The commits named as having brought it in, the one with most hunks first."""
+        merged = [item for item in self.report.evidence if item.kind is EvidenceKind.MERGED]
+        return tuple(item.commit for item in merged if item.commit)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine failed, which is one of the things to find out."""
+        return any(item.kind is EvidenceKind.FAULT for item in self.report.evidence)
 
     @property
     def retired(self) -> bool:
         """Whether rebase would drop it."""
-        return self.verdict is not None and ACTIONS[self.verdict] is Action.DROP
+        return ACTIONS[self.verdict] is Action.DROP
 
     @property
     def found(self) -> bool:
@@ -71,82 +80,50 @@ class Answer:
         return self.verdict in FOUND
 
     @property
-    def word(self) -> str:
-        """The verdict as it is printed."""
-        return self.verdict.value if self.verdict else "failed"
-
-    @property
     def names_commit(self) -> bool:
         """Whether the first commit named is (one of) those that brought it in."""
         return bool(self.evidence) and self.evidence[0] in self.case.commits
 
 
-class _Bench:
-    """One process's view of the span."""
-
-    def __init__(self, scratch: Scratch, old: str, new: str):
-        self._project: Project = scratch.project()
-        self._span: UpstreamRange = self._project.upstream_range(old, new)
-        self._index = tempfile.TemporaryDirectory(prefix="patchq-peers-")
-        self._peers = Peers(self._span, Path(self._index.name))
-
-    def answer(self, case: Case) -> Answer:
-        start = time.perf_counter()
-        report = self._judge(case.patch)
-        seconds = time.perf_counter() - start
-        evidence = report.evidence if report else ()
-        merged = [item for item in evidence if item.kind is EvidenceKind.MERGED]
-        patched = Stack(self._span.store).apply(
-            self._span.old.tree, case.patch, onto=self._span.old.name
-        )
-        return Answer(
-            case,
-            report.verdict if report else None,
-            tuple(item.commit for item in merged if item.commit),
-            seconds,
-            self._peers.dropping(case.patch, patched.tree),
-        )
-
-    def _judge(self, patch: Patch) -> PatchReport | None:
-        """None where the engine fails, which is one of the things to find out."""
-        try:
-            rebased = rebase(self._project, self._span.old.name, self._span.new.name, [patch])
-        except PatchqError as error:
-            print(f"{patch.name}: {error}", file=sys.stderr)
-            return None
-        return rebased.report.patches[0]
-
-
-_bench: _Bench
-
-
-def _open(scratch: Scratch, old: str, new: str) -> None:
-    global _bench
-    _bench = _Bench(scratch, old, new)
-
-
-def _answer(case: Case) -> Answer:
-    return _bench.answer(case)
+def _answers(project: Project, old: str, new: str, cases: Sequence[Case]) -> list[Answer]:
+    """What the engine and git's own means say of each case."""
+    patches = [case.patch for case in cases]
+    judged = judge_each(project, old, new, patches)
+    span = project.upstream_range(old, new)
+    stack = Stack(span.store)
+    with tempfile.TemporaryDirectory(prefix="patchq-peers-") as index:
+        peers = Peers(span, Path(index))
+        return [
+            Answer(
+                case,
+                judged[case.patch.name].report,
+                peers.dropping(case.patch, stack.apply(span.old.tree, case.patch, onto=old).tree),
+            )
+            for case in cases
+        ]
 
 
 def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory(prefix="patchq-labelled-") as root:
-        scratch = Scratch(Path(root), options.upstream)
-        span = scratch.project().upstream_range(options.old, options.new)
-        _ = span.renames.renames  # found once, then read from the cache by every process
+        scratch = Scratch(Path(root), options.upstream, tuple(options.tags or TAGS))
+        project = scratch.project()
+        span = project.upstream_range(options.old, options.new)
         start = time.perf_counter()
-        cases = _make(span, options)
-        made = time.perf_counter() - start
-        arguments = (scratch, options.old, options.new)
-        with get_context("spawn").Pool(options.jobs, _open, arguments) as pool:
-            answers = pool.map(_answer, cases, chunksize=4)
-    result = _result(options, answers, made, time.perf_counter() - start)
+        cases = list({case.patch.name: case for case in _make(span, options)}.values())
+        answers = _answers(project, options.old, options.new, cases)
+        seconds = time.perf_counter() - start
+        upstreamed = {
+            answer.case.patch: " + ".join(oid[:9] for oid in answer.case.made_of)
+            for answer in answers
+            if answer.verdict is Verdict.UPSTREAMED
+        }
+        planter = Planter(project, options.old, options.new)
+        planted = planter.take_out(upstreamed, options.lines, options.seed)
+    result = _result(options, answers, planted, seconds)
     if options.json:
-        json.dump(result, sys.stdout, indent=1)
-        print()
-    else:
-        print("\n".join(_lines(result)))
+        options.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    print("\n".join(_lines(result)))
     return 0 if result["passed"] else 1
 
 
@@ -158,9 +135,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--future", required=True, help="a commit of main past the new tag")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--tags", nargs="+", help="the tags in order (SGLang's, if not given)")
+    parser.add_argument("--lines", type=int, default=0, help="lines to take out, of each landed")
     parser.add_argument("--only", choices=[g.name.lower() for g in Group], help="one group alone")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, help="where to write all answers")
     return parser.parse_args()
 
 
@@ -176,26 +154,23 @@ def _make(span: UpstreamRange, options: argparse.Namespace) -> list[Case]:
 
 
 def _result(
-    options: argparse.Namespace, answers: Sequence[Answer], made: float, wall: float
+    options: argparse.Namespace,
+    answers: Sequence[Answer],
+    planted: Sequence[Planting],
+    seconds: float,
 ) -> dict[str, Any]:
     landed = [answer for answer in answers if answer.case.group.landed]
     found = [answer for answer in landed if answer.found]
     right = [answer for answer in found if answer.names_commit]
     wrong = [answer for answer in answers if answer.retired and not answer.case.group.landed]
-    seconds = [answer.seconds for answer in answers]
     return {
         "old": options.old,
         "new": options.new,
         "patches": len(answers),
-        "seconds": {
-            "making": round(made, 1),
-            "all": round(wall, 1),
-            "median": round(statistics.median(seconds), 3),
-            "longest": round(max(seconds), 3),
-        },
+        "seconds": round(seconds, 1),
         "verdicts": {
             group.value: dict(
-                Counter(a.word for a in answers if a.case.group is group).most_common()
+                Counter(a.verdict.value for a in answers if a.case.group is group).most_common()
             )
             for group in Group
         },
@@ -209,15 +184,17 @@ def _result(
         "wrong_retirements": [_story(answer) for answer in wrong],
         "missed": [_story(answer) for answer in landed if not answer.found],
         "other_commit": [_story(answer) for answer in found if not answer.names_commit],
-        "failed": [_story(answer) for answer in answers if answer.verdict is None],
+        "failed": [_story(answer) for answer in answers if answer.failed],
         "seen_nothing": [
             _story(answer)
             for answer in answers
             if answer.case.group is Group.SOME and not answer.found
         ],
+        "planted": {"judged": len(planted), "lost": [_lost(p) for p in planted if p.lost]},
         "answers": [_story(answer) for answer in answers],
         "passed": not wrong
-        and all(answer.verdict for answer in answers)
+        and not any(answer.failed for answer in answers)
+        and not any(planting.lost for planting in planted)
         and len(found) >= WANTED * len(landed)
         and len(right) >= WANTED * len(found),
     }
@@ -271,20 +248,18 @@ def _story(answer: Answer) -> dict[str, Any]:
     return {
         "group": answer.case.group.value,
         "made_of": answer.case.made_of,
-        "verdict": answer.word,
+        "verdict": answer.verdict.value,
         "named": answer.evidence,
-        "seconds": round(answer.seconds, 3),
         "dropped_by": sorted(peer.value for peer in answer.dropped_by),
     }
 
 
+def _lost(planting: Planting) -> dict[str, str]:
+    return {"made_of": planting.made_of, "line": planting.about, "verdict": planting.verdict.value}
+
+
 def _lines(result: dict[str, Any]) -> Iterator[str]:
-    seconds = result["seconds"]
-    yield f"{result['patches']} patches, {result['old']} → {result['new']}"
-    yield (
-        f"{seconds['all']} s in all, {seconds['making']} s of it to make the patches; "
-        f"a patch takes {seconds['median']} s (median), {seconds['longest']} s at most"
-    )
+    yield f"{result['patches']} patches, {result['old']} → {result['new']}, {result['seconds']} s"
     yield "\nVerdicts"
     for group, verdicts in result["verdicts"].items():
         yield f"  {group:27}{', '.join(f'{n} {verdict}' for verdict, n in verdicts.items())}"
@@ -303,6 +278,10 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
             made_of = " + ".join(oid[:9] for oid in story["made_of"])
             named = ", ".join(oid[:9] for oid in story["named"]) or "-"
             yield f"  {story['group']}: {made_of}: {story['verdict']}, named {named}"
+    planted = result["planted"]
+    yield f"\nA line taken out: {len(planted['lost'])} lost of {planted['judged']}"
+    for lost in planted["lost"]:
+        yield f"  {lost['made_of']}: {lost['verdict']} without {lost['line']}"
     yield f"\n{'passed' if result['passed'] else 'NOT passed'}"
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.judge import Judge
 from patchq.engine.rebase.rebase import Rebased, rebase_series
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
@@ -32,7 +34,7 @@ TAGS = (
     "v0.5.17",
     "v0.5.18",
 )
-"""The upstream tags that the benchmarks speak of, in the order of the lock."""
+"""The tags of SGLang that the benchmarks speak of, in the order of the lock."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Scratch:
 
     root: Path
     upstream: Path
+    tags: tuple[str, ...] = TAGS
 
     def project(self) -> Project:
         """The workspace as the engine takes it, made on the first call.
@@ -51,7 +54,7 @@ class Scratch:
         lender = find_lender(self.upstream)
         store = open_store(workspace.store_path, lender)
         if not workspace.lock_path.exists():
-            lock = Lock(str(self.upstream), tuple(_base(store, lender, tag) for tag in TAGS))
+            lock = Lock(str(self.upstream), tuple(_base(store, lender, tag) for tag in self.tags))
             workspace.series_dir.mkdir(parents=True, exist_ok=True)
             workspace.lock_path.write_bytes(render_lock(lock))
         return Project(workspace, workspace.lock(), workspace.settings(), store)
@@ -68,6 +71,21 @@ def rebase(project: Project, old: str, new: str, patches: Sequence[Patch]) -> Re
     """Judge ``patches``, a series on ``old``, on ``new``."""
     verdicts = kept_verdicts(project.workspace)
     return rebase_series(project.upstream_range(old, new), series_of(old, patches), {}, verdicts)
+
+
+def judge_each(
+    project: Project, old: str, new: str, patches: Sequence[Patch]
+) -> dict[str, Judgement]:
+    """Judge each of ``patches`` (by name) alone; what can be looked up for all at once is."""
+    span = project.upstream_range(old, new)
+    stack = Stack(project.store)
+    judge = Judge(span, stack, {path for patch in patches for path in patch.paths})
+    return {
+        patch.name: judge.judge(
+            Case(patch, stack.apply(span.old.tree, patch, onto=old), span.new.tree)
+        )
+        for patch in patches
+    }
 
 
 def tree_of(project: Project, rebased: Rebased) -> str:

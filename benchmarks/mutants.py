@@ -1,0 +1,224 @@
+"""Change the judge in one place at a time, and see whether a test notices.
+
+The tests run once to learn which of them go through which line; each mutant then runs those alone,
+until one fails. Exits 1 where fewer are killed than are wanted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+_PYTEST = (sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", "-p", "no:xdist")
+WANTED = 0.95
+
+_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Eq: ast.NotEq,
+    ast.Lt: ast.LtE,
+    ast.Gt: ast.GtE,
+    ast.In: ast.NotIn,
+    ast.Is: ast.IsNot,
+    ast.And: ast.Or,
+    ast.Add: ast.Sub,
+    ast.BitAnd: ast.BitOr,
+}
+_SWAPS |= {other: one for one, other in _SWAPS.items()}
+_NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change to one file: its ``node`` (in the order of a walk), in one of two ways."""
+
+    path: str
+    line: int
+    change: str
+    node: int
+    turn: int
+
+    def source(self) -> str:
+        """The file with the change."""
+        tree = ast.parse((ROOT / self.path).read_text(encoding="utf-8"))
+        _mutate(next(islice(ast.walk(tree), self.node, None)), self.turn)
+        return ast.unparse(tree)
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """Every mutant of a file; decorators and annotations are left as they are."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kept = {id(part) for node in ast.walk(tree) for part in _inert(node)}
+    for number, node in enumerate(ast.walk(tree)):
+        for turn in range(2):
+            change = None if id(node) in kept else _mutate(deepcopy(node), turn)
+            if change is not None:
+                line: int = getattr(node, "lineno", 0) or node.target.lineno  # type: ignore[attr-defined]
+                yield Mutant(str(path.relative_to(ROOT)), line, change, number, turn)
+
+
+def _inert(node: ast.AST) -> Iterator[ast.AST]:
+    """What of a node does nothing when it runs."""
+    for name in ("annotation", "returns", "decorator_list"):
+        part = getattr(node, name, None) or []
+        for each in part if isinstance(part, list) else [part]:
+            yield from ast.walk(each)
+
+
+def _mutate(node: Any, turn: int) -> str | None:
+    """Change ``node`` in place in its first or second way; what was done, None where nothing."""
+    before = ast.unparse(node) if isinstance(node, ast.expr | ast.stmt) else ""
+    value = getattr(node, "value", None)
+    if turn == 0 and isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPS:
+        node.ops[0] = _SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
+    elif turn == 0 and isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in _SWAPS:
+        node.op = _SWAPS[type(node.op)]()  # type: ignore[assignment]
+    elif turn == 1 and isinstance(node, ast.BoolOp):
+        node.values = node.values[:-1] if len(node.values) > 2 else [node.values[0]] * 2
+    elif turn == 0 and isinstance(node, ast.If | ast.IfExp | ast.While):
+        node.test = ast.UnaryOp(ast.Not(), node.test)
+    elif turn == 0 and isinstance(node, ast.comprehension) and node.ifs:
+        before = f"if {ast.unparse(node.ifs[-1])}"
+        node.ifs = node.ifs[:-1]
+    elif turn == 0 and isinstance(node, ast.Return) and node.value is not None:
+        if ast.unparse(node.value) == "None":
+            return None
+        node.value = ast.Constant(None)
+    elif turn == 0 and isinstance(node, ast.Constant) and isinstance(value, int | float):
+        node.value = not value if isinstance(value, bool) else value + 1
+    elif turn == 0 and isinstance(node, ast.Name) and node.id in _NAMES:
+        node.id = _NAMES[node.id]
+    else:
+        return None
+    after = ast.unparse(node) if isinstance(node, ast.expr | ast.stmt) else "(left out)"
+    return f"{before.splitlines()[0]} -> {after.splitlines()[0]}"
+
+
+# -- running -----------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A pytest plugin: which test goes through which line of the judge."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+        self.seen: dict[str, set[str]] = defaultdict(set)
+        self._test = ""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Remember whose turn it is, from its fixtures on."""
+        self._test = nodeid
+        sys.settrace(self._call)
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Stop looking."""
+        sys.settrace(None)
+
+    def _call(self, frame: FrameType, _event: str, _arg: object) -> Any:
+        return self._line if frame.f_code.co_filename.startswith(self._folder) else None
+
+    def _line(self, frame: FrameType, _event: str, _arg: object) -> Any:
+        place = f"{Path(frame.f_code.co_filename).relative_to(ROOT)}:{frame.f_lineno}"
+        self.seen[place].add(self._test)
+        return self._line
+
+
+def _record(options: argparse.Namespace) -> dict[str, list[str]]:
+    """The tests by line."""
+    if options.map and options.map.exists():
+        known: dict[str, list[str]] = json.loads(options.map.read_text(encoding="utf-8"))
+        return known
+    import pytest
+
+    recorder = Recorder(str(ROOT / options.folder))
+    status = pytest.main(["-q", "-p", "no:xdist", *options.tests], plugins=[recorder])
+    if status:
+        raise SystemExit("the tests fail as they are")
+    seen = {place: sorted(tests) for place, tests in recorder.seen.items()}
+    if options.map:
+        options.map.write_text(json.dumps(seen), encoding="utf-8")
+    return seen
+
+
+def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
+    """Whether a test fails on the copy of the project at ``root``, with the mutant in it."""
+    place = root / mutant.path
+    kept = place.read_bytes()
+    place.write_text(mutant.source(), encoding="utf-8")
+    try:
+        for start in range(0, len(tests), 40):
+            done = subprocess.run(
+                [*_PYTEST, *tests[start : start + 40]],
+                cwd=root,
+                env={**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                timeout=600,
+                check=False,
+            )
+            if done.returncode:
+                return True
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        place.write_bytes(kept)
+    return False
+
+
+def _drawn(options: argparse.Namespace, tests: Mapping[str, Sequence[str]]) -> list[Mutant]:
+    files = sorted((ROOT / options.folder).rglob("*.py"))
+    found = [mutant for file in files for mutant in mutants(file)]
+    print(f"{len(found)} mutants, {len(tests)} lines that tests go through", flush=True)
+    return random.Random(options.seed).sample(found, min(options.count, len(found)))
+
+
+def _through(path: str, tests: Mapping[str, Sequence[str]]) -> list[str]:
+    """The tests that go through any line of a file: for what runs when it is imported."""
+    places = [place for place in tests if place.rpartition(":")[0] == path]
+    return sorted({test for place in places for test in tests[place]})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tests", nargs="+", help="test files")
+    parser.add_argument("--folder", default="src/patchq/engine/judge", help="what is changed")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--map", type=Path, help="where the tests by line are kept")
+    options = parser.parse_args()
+    tests = _record(options)
+    drawn = _drawn(options, tests)
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
+        root = Path(scratch) / "project"
+        for name in ("src", "tests", "docs", "series", "pyproject.toml", "README.md"):
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            root.mkdir(exist_ok=True)
+            copy(ROOT / name, root / name)
+        for number, mutant in enumerate(drawn, start=1):
+            through = tests.get(f"{mutant.path}:{mutant.line}") or _through(mutant.path, tests)
+            killed = bool(through) and _is_killed(mutant, through, root)
+            word = "killed" if killed else f"SURVIVED {len(through)} tests"
+            print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
+            if not killed:
+                survivors.append(mutant)
+    killed_of = len(drawn) - len(survivors)
+    print(f"\n{killed_of} of {len(drawn)} killed ({killed_of / len(drawn):.1%})")
+    return 0 if killed_of >= WANTED * len(drawn) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
