@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from code_groups import CodeProbes
+from commit_groups import CommitProbes, Stacker, disjoint
 from planting import Plant, Planter, Planting
 from probe import Answer, Fate, Outcome, Probe, not_carried, stands_right
 from scratch import TAGS, Scratch, judge_each, rebase
-from commit_groups import CommitProbes, Stacker, disjoint
 
 from patchq.engine.judge.case import Judgement
 from patchq.engine.series.stack import Stack
