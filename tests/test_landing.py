@@ -92,7 +92,7 @@ def test_a_fault_is_the_conflict_of_one_patch(
     }
     upstream.commit("Go on (#2)", {"README": "More.\n"})
     upstream.tag("v2")
-    judge = Judge._judge
+    judge = Judge.judge
 
     def failing(self: Judge, case: object) -> object:
         if case.patch.name == "bad.patch":  # type: ignore[attr-defined]
@@ -100,7 +100,7 @@ def test_a_fault_is_the_conflict_of_one_patch(
         return judge(self, case)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(Judge, "_judge", failing)
+        patched.setattr(Judge, "judge", failing)
         result = rebased(upstream, patches)
     assert verdicts(result) == {"bad.patch": Verdict.CONFLICT, "good.patch": Verdict.CLEAN}
     bad = reports(result)["bad.patch"]
@@ -118,7 +118,7 @@ def test_what_would_fail_for_every_patch_ends_the_report(
     def failing(_self: Judge, _case: object) -> object:
         raise UnavailableError("the network is down")
 
-    monkeypatch.setattr(Judge, "_judge", failing)
+    monkeypatch.setattr(Judge, "judge", failing)
     with pytest.raises(UnavailableError):
         judged(upstream, patch)
 

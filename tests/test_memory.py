@@ -13,7 +13,8 @@ from workspaces import make_workspace, open_project
 
 from patchq.engine.rebase.forecast import forecast
 from patchq.engine.rebase.matrix import lifecycle, story
-from patchq.engine.rebase.rebase import judge_series, new_directory
+from patchq.engine.rebase.new_series import new_directory
+from patchq.engine.rebase.rebase import judge_series
 from patchq.engine.rebase.revive import revive
 from patchq.errors import FindingsError, InputError, UpstreamError
 from patchq.model.retired import RecordState, Retired, render_retired
@@ -310,3 +311,32 @@ def test_the_command_line_tells_it(
     code, _, err = run("report", "v1", "--onto", "v2", "--against", "main")
     assert code == 2
     assert "ask one" in err
+
+
+def test_a_reverted_fix_resurfaces_though_it_requires_another_that_upstream_took(
+    upstream: Miniature,
+) -> None:
+    """Upstream takes first, then second, then takes second out again: second is needed."""
+    upstream.commit("Switch step 2 off (#5)", steps(step_2="off", step_12="'wide'"))
+    upstream.tag("v4")
+    both = steps(step_2="off", step_8="off", step_12="'wide'")
+    upstream.commit("Switch step 8 off (#6)", both)
+    upstream.tag("v5")
+    upstream.commit('Revert "Switch step 8 off (#6)" (#7)', steps(step_2="off", step_12="'wide'"))
+    upstream.tag("v6")
+    first = steps(step_2="off", step_12="'wide'")
+    patches = {
+        "first.patch": upstream.patch("v3", first),
+        "second.patch": upstream.patch("v4", both, trailers={"X-Requires": "first.patch"}),
+    }
+    workspace = make_workspace(
+        upstream, patches, bases=("v3", "v4", "v5", "v6"), on="v3", root=upstream.path / "workspace"
+    )
+    for source, onto, retired in (("v3", "v4", ["first.patch"]), ("v4", "v5", [*patches])):
+        rebase(workspace, upstream, source, onto)
+        assert [record.name for record in workspace.load(onto).retired] == retired
+    report = judge_series(open_project(workspace, upstream), "v5", "v6").report
+    assert {item.name: item.memory for item in report.remembered} == {
+        "first.patch": Memory.SETTLED,
+        "second.patch": Memory.RESURFACED,
+    }

@@ -495,13 +495,27 @@ def test_from_a_directory_below_or_by_c(patchq: CommandLine, workspace: Workspac
 def test_a_series_that_does_not_apply_to_its_own_tag(
     patchq: CommandLine, workspace: Workspace
 ) -> None:
-    file = workspace.series_path("v1") / "shift.patch"
-    file.write_bytes(file.read_bytes().replace(b"'shift', 6", b"'shift', 66"))
+    file = workspace.series_path("v1") / "keep.patch"
+    file.write_bytes(file.read_bytes().replace(b" keep_4", b" keep_44"))
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
     assert done.returncode == 2
-    assert "shift.patch" in done.stderr
+    assert "keep.patch" in done.stderr
     assert "v1" in done.stderr
     assert not workspace.series_path("v2").exists()
+
+
+def test_a_patch_whose_guard_is_off_stops_nothing_though_it_does_not_apply(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    file = workspace.series_path("v1") / "shift.patch"
+    broken = file.read_bytes().replace(b"'shift', 6", b"'shift', 66")
+    file.write_bytes(broken)
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "its guards are off, and it does not apply to v1" in done.stdout
+    new = workspace.load("v2")
+    assert new.patches["shift.patch"].raw == broken
+    assert [str(guard) for guard in new.series.entry("shift.patch").guards] == ["#+extra"]
 
 
 def test_a_corrupt_patch_is_named_with_its_line(patchq: CommandLine, workspace: Workspace) -> None:

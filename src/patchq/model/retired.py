@@ -48,6 +48,18 @@ class Retired:
     strip: int = 1
 
 
+def provided_by_upstream(records: Iterable[Retired]) -> frozenset[str]:
+    """The patches that left because upstream has all of them: the base has what they did.
+
+    A patch that requires one of these has what it requires.
+    """
+    return frozenset(
+        record.name
+        for record in records
+        if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
+    )
+
+
 @lru_cache(maxsize=64)
 def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     """The records in ``raw``, in order.

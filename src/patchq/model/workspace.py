@@ -42,6 +42,11 @@ class SeriesDirectory:
     retired: tuple[Retired, ...] = ()
     recipe: bytes | None = None
 
+    @property
+    def out_of_series(self) -> tuple[Retired, ...]:
+        """The records of patches that are not in the series (again)."""
+        return tuple(record for record in self.retired if record.name not in self.series.names)
+
 
 @dataclass(frozen=True)
 class Workspace:

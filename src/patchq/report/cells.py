@@ -20,7 +20,7 @@ class Mark:
 
 
 _MEANINGS: dict[Verdict, str] = {
-    Verdict.NOT_COVERED: "the archive does not hold its paths",
+    Verdict.NOT_COVERED: "not looked at: an archive lacks its paths, or another patch is absent",
     Verdict.UPSTREAMED: "upstream has all of it",
     Verdict.UNREACHABLE: "the code it patches is gone",
     Verdict.EXPIRED: "its X-Retire-When holds",

@@ -13,7 +13,6 @@ from patchq.model.verdict import (
     PatchReport,
     Remembered,
     Report,
-    Verdict,
 )
 from patchq.report.commit import Commit, commit_of
 
@@ -33,9 +32,12 @@ def section(patch: PatchReport) -> ReportSection:
     """The part that ``patch`` belongs to; watched commits alone put it nowhere else."""
     if patch.action is Action.DROP:
         return ReportSection.DROPPED
-    undecided = patch.action is Action.REVIEW or patch.verdict is Verdict.NOT_COVERED
-    hinted = any(evidence.kind is EvidenceKind.HINT for evidence in patch.evidence)
-    return ReportSection.DECIDE if undecided or hinted else ReportSection.CARRIED
+    kinds = {evidence.kind for evidence in patch.evidence}
+    undecided = patch.action is Action.REVIEW or kinds & {
+        EvidenceKind.NOT_COVERED,
+        EvidenceKind.HINT,
+    }
+    return ReportSection.DECIDE if undecided else ReportSection.CARRIED
 
 
 def in_section(report: Report, part: ReportSection) -> tuple[PatchReport, ...]:

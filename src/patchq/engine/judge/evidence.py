@@ -10,7 +10,7 @@ from patchq.engine.judge.history_walk import HunkHistory, LandedState
 from patchq.engine.judge.moved_removals import StillThere
 from patchq.engine.judge.text_check import State
 from patchq.engine.judge.unreferenced import LostReference
-from patchq.engine.series.hunks import locate
+from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entry
@@ -164,10 +164,15 @@ def by_commit(
 
 
 def hunk_words(trail: HunkHistory) -> str:
-    indexes = [str(index) for index in trail.unit.hunks if index]
+    return unit_words(trail.unit)
+
+
+def unit_words(unit: Unit) -> str:
+    """The file and the hunks of a unit."""
+    indexes = [str(index) for index in unit.hunks if index]
     if not indexes:
-        return trail.unit.file
-    return f"{trail.unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
+        return unit.file
+    return f"{unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

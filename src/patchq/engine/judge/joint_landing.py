@@ -8,25 +8,16 @@ touch its files, one more at a time: their common change is a unit of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from patchq.engine.judge.case import Case, Judgement
 from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.placed import Placed
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry, Objects
 from patchq.model.patch import Patch
 from patchq.model.verdict import Action, HunkState, Verdict
-
-
-@dataclass(frozen=True)
-class Link:
-    """A judged patch as it stands on the old base, and what it has to go onto on the new one."""
-
-    patch: Patch
-    applied: Applied
-    ours: str
-    below: frozenset[str]
 
 
 class RunJudge:
@@ -38,7 +29,7 @@ class RunJudge:
         self._objects = objects
 
     def settle(
-        self, links: Mapping[str, Link], judgements: Mapping[str, Judgement]
+        self, links: Mapping[str, Placed], judgements: Mapping[str, Judgement]
     ) -> dict[str, Judgement]:
         """``judgements`` with every run that landed as a whole marked upstreamed."""
         settled = dict(judgements)
@@ -58,7 +49,7 @@ class RunJudge:
                 break
         return settled
 
-    def _runs(self, name: str, links: Mapping[str, Link]) -> Iterator[tuple[Link, ...]]:
+    def _runs(self, name: str, links: Mapping[str, Placed]) -> Iterator[tuple[Placed, ...]]:
         """The runs that begin with ``name``: each one patch longer, all on shared files."""
         names = list(links)
         run = [links[name]]
@@ -71,7 +62,7 @@ class RunJudge:
                 paths |= set(link.applied.paths)
                 yield tuple(run)
 
-    def _landed(self, run: Sequence[Link]) -> Judgement | None:
+    def _landed(self, run: Sequence[Placed]) -> Judgement | None:
         before: dict[str, Entry | None] = {}
         after: dict[str, Entry | None] = {}
         for link in run:
@@ -87,7 +78,7 @@ class RunJudge:
         return self._judge.landed(Case(together, applied, run[0].ours))
 
 
-def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[Link]) -> Judgement:
+def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[Placed]) -> Judgement:
     names = ", ".join(link.patch.name for link in run)
     report = replace(
         alone.report,

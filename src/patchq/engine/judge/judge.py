@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from patchq.engine.judge import predicates
 from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
 from patchq.engine.judge.evidence import EvidenceMaker, some
-from patchq.engine.judge.fault import ends_all, faulted
+from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone_code import (
     GoneSymbol,
     edits_imports,
@@ -84,18 +84,17 @@ class Judge:
             f"{archive.name} is an archive that does not hold {some(blind)}",
             paths=tuple(blind),
         )
-        report = PatchReport(
-            name=patch.name,
-            verdict=Verdict.NOT_COVERED,
-            paths=tuple(PathChange(path, None if path in blind else path) for path in patch.paths),
-            hunks=outcomes(patch, HunkState.UNCOVERED),
-            evidence=(evidence,),
-            kind=patch.header.kind,
+        return _unseen(
+            patch, evidence, tuple(None if path in blind else path for path in patch.paths)
         )
-        return Judgement(report, patch)
 
-    def without_base(self, patch: Patch, missing: Sequence[str]) -> Judgement:
-        """The judgement on a patch whose required patches are not there: its rules alone speak."""
+    def without_base(
+        self, patch: Patch, missing: Sequence[str], *, inactive: bool = False
+    ) -> Judgement:
+        """The judgement on a patch whose required patches are not there: its rules alone speak.
+
+        An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
+        """
         verdict, evidence = self._by_rules(patch) or (Verdict.CONFLICT, ())
         requires = Evidence(
             EvidenceKind.REQUIRES,
@@ -103,11 +102,14 @@ class Judge:
             if patch.name in missing
             else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
         )
+        places = tuple(self._span.place(path).new for path in patch.paths)
+        if inactive and verdict is not Verdict.EXPIRED:
+            return _unseen(patch, requires, places)
         state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
         report = PatchReport(
             name=patch.name,
             verdict=verdict,
-            paths=tuple(PathChange(path, self._span.place(path).new) for path in patch.paths),
+            paths=tuple(map(PathChange, patch.paths, places)),
             hunks=outcomes(patch, state),
             evidence=(*evidence, requires),
             blocked_by=tuple(missing),
@@ -115,16 +117,16 @@ class Judge:
         )
         return Judgement(report)
 
-    def judge(self, case: Case) -> Judgement:
-        """The judgement on a patch that both bases cover and that stands on the old one."""
-        try:
-            return self._judge(case)
-        except Exception as error:
-            if ends_all(error):
-                raise
-            return faulted(case.patch, error)
+    def unjudged(self, patch: Patch, why: str) -> Judgement:
+        """The judgement on a patch that is carried as it is, for nothing can be found out."""
+        return _unseen(patch, Evidence(EvidenceKind.NOT_COVERED, why), patch.paths)
 
-    def _judge(self, case: Case) -> Judgement:
+    def judge(self, case: Case) -> Judgement:
+        """The judgement on a patch that both bases cover and that stands on the old one.
+
+        What goes wrong is raised: :class:`patchq.engine.judge.placed.PlaceJudge` makes a verdict
+        of it.
+        """
         facts = self._find(case)
         blocked = self.blocked(case)
         if blocked:
@@ -590,3 +592,16 @@ class Judge:
             notes=notes,
             kind=patch.header.kind,
         )
+
+
+def _unseen(patch: Patch, evidence: Evidence, places: Sequence[str | None]) -> Judgement:
+    """A patch that is carried byte for byte, for it cannot be judged."""
+    report = PatchReport(
+        name=patch.name,
+        verdict=Verdict.NOT_COVERED,
+        paths=tuple(map(PathChange, patch.paths, places)),
+        hunks=outcomes(patch, HunkState.UNCOVERED),
+        evidence=(evidence,),
+        kind=patch.header.kind,
+    )
+    return Judgement(report, patch)

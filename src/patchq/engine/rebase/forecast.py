@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from patchq.engine.rebase.rebase import Progress, Rebased, judge_series, quiet
+from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
+from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchq.engine.rebase.rebase import Progress, judge_series, quiet
+from patchq.engine.rebase.rebase import judge_series, quiet
+from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, UpstreamError
 from patchq.model.lock import Base

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.case import Case, Judgement
-from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
-from patchq.engine.series.stack import Stack, below
+from patchq.engine.series.stack import below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
-from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
-from patchq.model.retired import RecordState
+from patchq.model.retired import provided_by_upstream
 from patchq.model.series import SeriesEntry
-from patchq.model.verdict import Action, Report, Verdict
+from patchq.model.verdict import Action, Report
 from patchq.model.workspace import SeriesDirectory
 
 
@@ -87,25 +87,26 @@ class _Port:
     """Patches on their way from one series to another."""
 
     def __init__(self, project: Project, source: SeriesDirectory, target: SeriesDirectory):
+        self._project = project
         self._defaults = project.settings.default_guards
         self._source = source
         self._target = target
         self._span = project.upstream_range(source.tag, target.tag)
-        self._stack = Stack(project.store)
         base = project.lock.base(target.tag)
         self._restacker = Restacker(project.store, base, self._defaults)
+        self._stack = self._restacker.stack
 
     def result(self, names: Sequence[str]) -> Ported:
         span, target = self._span, self._target
         entries = [self._source.series.entry(name) for name in names]
         paths = [path for name in names for path in self._source.patches[name].paths]
-        judge = Judge(span, self._stack, paths)
+        judge = PlaceJudge(span, self._stack, paths, kept_verdicts(self._project.workspace))
         works = self._restacker.works(target) if set(names) & set(target.series.names) else {}
         new = target
         judgements: list[Judgement] = []
         for entry in entries:
             candidate = _with_entry(new, entry)
-            judgement = self._judge(judge, entry, candidate)
+            judgement = judge.judge_in_place(self._placed(entry, candidate))
             judgements.append(judgement)
             if judgement.report.action in (Action.CARRY, Action.ADAPT) and judgement.patch:
                 patches = {**candidate.patches, entry.name: judgement.patch}
@@ -121,24 +122,29 @@ class _Port:
         written = new is not target and not report.needs_review
         return Ported(report, Edited(target, new) if written else None)
 
-    def _judge(self, judge: Judge, entry: SeriesEntry, candidate: SeriesDirectory) -> Judgement:
-        patch = self._source.patches[entry.name]
-        uncovered = judge.uncovered(patch)
-        if uncovered is not None:
-            return uncovered
+    def _placed(self, entry: SeriesEntry, candidate: SeriesDirectory) -> Placed:
+        """The patch in its place: as it stands in its own series, and in the other one."""
+        span, source = self._span, self._source
+        patch = source.patches[entry.name]
         lower = below(candidate.series, candidate.series.entry(entry.name), self._defaults)
-        there = {other.name for other in lower} | {
-            record.name
-            for record in candidate.retired
-            if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
-        }
-        missing = [name for name in patch.header.requires if name not in there]
-        if missing:
-            return judge.without_base(patch, missing)
-        tree = _tree(self._span, self._stack, self._source, entry, self._defaults)
-        applied = self._stack.apply(tree, patch, onto=self._source.tag)
-        ours = self._restacker.tree(lower, candidate.patches)
-        return judge.judge(Case(patch, applied, ours))
+        names = frozenset(other.name for other in lower)
+        there = names | provided_by_upstream(candidate.retired)
+        old = [source.patches[other.name] for other in below(source.series, entry, self._defaults)]
+        old = [other for other in old if all(map(span.covers, other.paths))]
+        new = [candidate.patches[other.name] for other in lower]
+        return Placed(
+            stack=self._stack,
+            patch=patch,
+            old=PatchedBase(source.tag, span.old.tree, tuple(old)),
+            new=PatchedBase(
+                span.new.name, span.new.tree, tuple(filter(self._restacker.covers, new))
+            ),
+            below=names,
+            missing=tuple(name for name in patch.header.requires if name not in there),
+            lost=tuple(
+                Lost(other, "not in the series there") for other in old if other.name not in there
+            ),
+        )
 
     def _restacked(
         self, directory: SeriesDirectory, name: str, works: dict[str, Work]
@@ -159,16 +165,3 @@ def _with_entry(directory: SeriesDirectory, entry: SeriesEntry) -> SeriesDirecto
         return directory
     line = SeriesEntry(entry.name, strip=entry.strip, guards=entry.guards)
     return replace(directory, series=directory.series.append(line))
-
-
-def _tree(
-    span: UpstreamRange,
-    stack: Stack,
-    source: SeriesDirectory,
-    entry: SeriesEntry,
-    defaults: frozenset[str],
-) -> str:
-    """What the patch stands on in its own series, as far as both bases cover it."""
-    lower = (source.patches[other.name] for other in below(source.series, entry, defaults))
-    covered = [patch for patch in lower if all(map(span.covers, patch.paths))]
-    return stack.apply_all(span.old.tree, covered, onto=source.tag)

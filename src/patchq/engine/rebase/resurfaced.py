@@ -27,14 +27,12 @@ def find_resurfaced(project: Project, directory: SeriesDirectory) -> tuple[Remem
     """The retired patches that upstream made necessary again by the base of ``directory``."""
     earlier = [
         record
-        for record in directory.retired
-        if record.standing is RecordState.RETIRED
-        and record.since != directory.tag
-        and record.name not in directory.series.names
+        for record in directory.out_of_series
+        if record.standing is RecordState.RETIRED and record.since != directory.tag
     ]
     found = tuple(
         item
-        for item in _remembered(project, earlier, directory.tag)
+        for item in _remembered(project, directory, earlier)
         if item.memory is Memory.RESURFACED
     )
     if directory.retired:
@@ -43,11 +41,15 @@ def find_resurfaced(project: Project, directory: SeriesDirectory) -> tuple[Remem
     return found
 
 
-def _remembered(project: Project, records: Iterable[Retired], tag: str) -> Iterator[Remembered]:
+def _remembered(
+    project: Project, directory: SeriesDirectory, records: Iterable[Retired]
+) -> Iterator[Remembered]:
     for record in records:
         # what is not at hand to judge it by is no finding
         with suppress(UpstreamError):
-            yield from (item.remembered for item in recall(project, (record,), tag))
+            yield from (
+                item.remembered for item in recall(project, directory, directory.tag, (record,))
+            )
 
 
 def keep_resurfaced(

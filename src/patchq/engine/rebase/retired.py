@@ -6,21 +6,19 @@ and the base it stood on, so the same question can be put again on each new base
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.case import Case, Judgement
-from patchq.engine.judge.judge import RULES, Judge
-from patchq.engine.series.stack import Stack, below
+from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.placed import PatchedBase, Placed, PlaceJudge
+from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.git.apply import Refused
-from patchq.kept_answers import key_of
 from patchq.model.patch import Patch, read_patch
-from patchq.model.retired import RecordState, Retired
+from patchq.model.retired import RecordState, Retired, provided_by_upstream
 from patchq.model.verdict import EvidenceKind, Memory, PatchReport, Remembered, Verdict
+from patchq.model.workspace import SeriesDirectory
 
 ALIVE = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
 
@@ -35,14 +33,26 @@ class Recalled:
 
 
 def recall(
-    project: Project, records: Sequence[Retired], onto: str, patched: str | None = None
+    project: Project,
+    directory: SeriesDirectory,
+    onto: str,
+    records: Iterable[Retired] | None = None,
+    patched: str | None = None,
 ) -> tuple[Recalled, ...]:
-    """Judge every record again on the base ``onto``, or on ``patched``, a tree made from it."""
-    return tuple(_recall(project, record, onto, patched) for record in records)
+    """Judge what left the series of ``directory`` again on the base ``onto``.
+
+    All that is not in the series again, or just ``records``; on ``patched``, a tree made from the
+    base, where one is given.
+    """
+    provided = provided_by_upstream(directory.retired)
+    chosen = directory.out_of_series if records is None else records
+    return tuple(_recall(project, record, onto, patched, provided) for record in chosen)
 
 
-def _recall(project: Project, record: Retired, onto: str, patched: str | None) -> Recalled:
-    judgement = _judge(project, record, onto, patched)
+def _recall(
+    project: Project, record: Retired, onto: str, patched: str | None, provided: frozenset[str]
+) -> Recalled:
+    judgement = _judge(project, record, onto, patched, provided)
     now = judgement.report if judgement else None
     remembered = Remembered(record.name, record.verdict, record.since, _memory(record, now), now)
     return Recalled(record, remembered, judgement)
@@ -53,13 +63,22 @@ def _memory(record: Retired, now: PatchReport | None) -> Memory:
         return Memory.HELD
     if record.standing is RecordState.DROPPED:  # a person's decision, which upstream cannot undo
         return Memory.SETTLED
-    if now is None or now.verdict is Verdict.NOT_COVERED:
+    if now is None or now.verdict is Verdict.NOT_COVERED or _is_blind(now):
         return Memory.UNKNOWN
     undone = any(item.kind is EvidenceKind.UNDONE for item in now.evidence)
     return Memory.RESURFACED if now.verdict in ALIVE or undone else Memory.SETTLED
 
 
-def _judge(project: Project, record: Retired, onto: str, patched: str | None) -> Judgement | None:
+def _is_blind(now: PatchReport) -> bool:
+    """Whether it could not be merged: a patch that it requires is nowhere, or it is a fault."""
+    kinds = {item.kind for item in now.evidence}
+    missing = now.verdict is Verdict.CONFLICT and EvidenceKind.REQUIRES in kinds
+    return missing or EvidenceKind.FAULT in kinds
+
+
+def _judge(
+    project: Project, record: Retired, onto: str, patched: str | None, provided: frozenset[str]
+) -> Judgement | None:
     """None where the patch no longer stands on the base it left from (or that base is away)."""
     if record.base not in project.lock.names or record.base == onto:
         return None
@@ -69,54 +88,24 @@ def _judge(project: Project, record: Retired, onto: str, patched: str | None) ->
     except PatchqError:
         return None
     stack = Stack(project.store)
-    judge = Judge(span, stack, patch.paths)
-    uncovered = judge.uncovered(patch)
-    if uncovered is not None:
-        return uncovered
     under = _under(project, record)
-    cache = kept_verdicts(project.workspace)
-    key = key_of(
-        [
-            "recalled",
-            RULES,
-            span.identity,
-            [patch.name, patch.sha256, patch.strip, patched],
-            [[lower.name, lower.sha256, lower.strip] for lower in under],
-        ]
+    there = {lower.name for lower in under} | provided
+    placed = Placed(
+        stack=stack,
+        patch=patch,
+        old=PatchedBase(record.base, span.old.tree, tuple(under)),
+        new=PatchedBase(onto, patched or span.new.tree),
+        below=frozenset(lower.name for lower in under),
+        missing=tuple(name for name in patch.header.requires if name not in there),
     )
-    kept = cache.get(key)
-    if kept is None:
-        judgement = _judge_on(judge, stack, span, patch, under, patched)
-        kept = {} if judgement is None else {patch.name: judgement}
-        if judgement is None or not judgement.is_fault:
-            cache.put(key, kept)
-    return kept.get(patch.name)
-
-
-def _judge_on(
-    judge: Judge,
-    stack: Stack,
-    span: UpstreamRange,
-    patch: Patch,
-    under: Sequence[Patch],
-    patched: str | None,
-) -> Judgement | None:
-    missing = [name for name in patch.header.requires if name not in {p.name for p in under}]
-    if missing:
-        return judge.without_base(patch, missing)
-    tree = span.old.tree
-    for lower in under:
-        applied = stack.try_apply(tree, lower)
-        if isinstance(applied, Refused):
-            return None
-        tree = applied.tree
-    applied = stack.try_apply(tree, patch)
-    if isinstance(applied, Refused):
+    try:
+        judge = PlaceJudge(span, stack, patch.paths, kept_verdicts(project.workspace))
+        return judge.judge_in_place(placed)
+    except PatchRefusedError:
         return None
-    return judge.judge(Case(patch, applied, patched or span.new.tree))
 
 
-def _under(project: Project, record: Retired) -> tuple[Patch, ...]:
+def _under(project: Project, record: Retired) -> Sequence[Patch]:
     """The patches it stood on, from the series it left, as far as that is still there."""
     if record.base not in project.workspace.series_names():
         return ()
@@ -125,4 +114,4 @@ def _under(project: Project, record: Retired) -> tuple[Patch, ...]:
         return ()
     entry = directory.series.entry(record.name)
     lower = below(directory.series, entry, project.settings.default_guards)
-    return tuple(directory.patches[other.name] for other in lower)
+    return [directory.patches[other.name] for other in lower]

@@ -62,7 +62,7 @@ def _carried(
         patch = read_patch(record.name, record.content, strip=record.strip)
         restacker.stack.apply(patched, patch, onto=tag)
         return patch, Verdict.CLEAN
-    (recalled,) = recall(project, (record,), tag, patched)
+    (recalled,) = recall(project, directory, tag, (record,), patched)
     judgement = recalled.judgement
     if judgement is None:
         raise FindingsError(

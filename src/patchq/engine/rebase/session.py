@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from patchq.engine.judge.judge import Judge
 from patchq.engine.rebase.conflict import Collision, layout
+from patchq.engine.rebase.new_series import new_directory
 from patchq.engine.rebase.operation import (
     WAYS_ON,
     Decision,
@@ -27,10 +28,11 @@ from patchq.engine.rebase.operation import (
     load,
     save,
 )
-from patchq.engine.rebase.rebase import Progress, Rebased, Stop, judge_series, new_directory, quiet
+from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
 from patchq.engine.rebase.recorded_resolutions import remember
 from patchq.engine.rebase.resolved_patch import changed_paths, compare, patch_to
 from patchq.engine.rebase.resurfaced import keep_resurfaced
+from patchq.engine.rebase.series_run import Progress, Stop
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction, keep_aside, kept_aside

@@ -19,9 +19,8 @@ from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.header import Header, HeaderForm, Trailer, description
 from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
-from patchq.model.retired import RecordState
+from patchq.model.retired import provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
-from patchq.model.verdict import Verdict
 from patchq.model.workspace import SERIES, Workspace
 
 _PREDICATES = ("x-retire-when", "x-expect", "x-verify")
@@ -110,7 +109,7 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
         where = error.where or Where(SERIES)
         return (Finding(Severity.ERROR, Code.BAD_SERIES, where, _with_hint(error)),)
     malformed = _malformed(lambda: workspace.retired(tag))
-    upstreamed = frozenset() if malformed else _upstreamed(workspace, tag)
+    upstreamed = provided_by_upstream(() if malformed else workspace.retired(tag))
     patches = _read(workspace, tag, series)
     findings = [
         *malformed,
@@ -175,15 +174,6 @@ def _read(workspace: Workspace, tag: str, series: Series) -> dict[str, Patch]:
             where = Where(str(path.relative_to(workspace.root)))
             patches[entry.name] = Patch(entry.name, path.read_bytes(), entry.strip, where)
     return patches
-
-
-def _upstreamed(workspace: Workspace, tag: str) -> frozenset[str]:
-    """The patches that left the series because upstream has all of them."""
-    return frozenset(
-        record.name
-        for record in workspace.retired(tag)
-        if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
-    )
 
 
 def _check_files(

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
-from patchq.model.retired import RecordState
+from patchq.model.retired import provided_by_upstream
 from patchq.model.series import SeriesEntry
 from patchq.model.settings import Settings
-from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory
 
 
@@ -70,11 +69,7 @@ def require_order(selection: Selection) -> None:
     A required patch that upstream has taken is there with the base. Raises :class:`InputError`
     that names the patch, what it requires, and where that is instead.
     """
-    there = {
-        record.name
-        for record in selection.directory.retired
-        if record.standing is RecordState.RETIRED and record.verdict is Verdict.UPSTREAMED
-    }
+    there = set(provided_by_upstream(selection.directory.retired))
     for entry in selection.entries:
         for required in selection.directory.patches[entry.name].header.requires:
             if required not in there:

@@ -22,6 +22,7 @@ class PatchRefusedError(InputError):
             "`patchq import` brings a patch over by three-way merge.",
         )
         self.patch = patch
+        self.onto = onto
         self.reason = reason
 
 

@@ -1,0 +1,289 @@
+"""A patch in its place in a series, and the one way to judge it there.
+
+What upstream never had cannot be gone upstream: a patch that edits what only a patch below it
+brings is judged by what became of that one, never by what upstream lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from patchq.engine.judge.cache import VerdictCache
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.evidence import unit_words
+from patchq.engine.judge.fault import ends_all, faulted
+from patchq.engine.judge.history_walk import HistoryWalker
+from patchq.engine.judge.judge import RULES, Judge
+from patchq.engine.judge.text_check import State
+from patchq.engine.series.hunks import Unit, split_units
+from patchq.engine.series.stack import PatchRefusedError, Stack
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.apply import Applied
+from patchq.git.objects import Entry
+from patchq.kept_answers import key_of
+from patchq.model.patch import Patch
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkState,
+    PatchReport,
+    Verdict,
+)
+
+_CARRIED = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
+_ABSENT = frozenset(
+    {
+        EvidenceKind.PATH_GONE,
+        EvidenceKind.SYMBOL_GONE,
+        EvidenceKind.CODE_MOVED,
+        EvidenceKind.MERGED,
+    }
+)
+"""Evidence that speaks of what upstream has no longer, or has already."""
+
+
+@dataclass(frozen=True)
+class PatchedBase:
+    """A base by name, the tree to begin from, and the patches that stand on it."""
+
+    name: str
+    tree: str
+    patches: tuple[Patch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A patch below that the new base is without, though upstream has not taken it.
+
+    ``became`` says in words why; ``verdict`` is the one that it got there, if any.
+    """
+
+    patch: Patch
+    became: str
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A patch in its place: what it stands on, on the old base and on the new one.
+
+    ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
+    that are nowhere, ``lost`` those below it that the new base is without, in order. Where a
+    reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
+    that its guards are off by default.
+    """
+
+    stack: Stack = field(repr=False)
+    patch: Patch
+    old: PatchedBase
+    new: PatchedBase
+    below: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    accepted: bool = False
+    inactive: bool = False
+
+    @cached_property
+    def applied(self) -> Applied:
+        """The patch on the old base; raises :class:`PatchRefusedError` where it does not apply."""
+        tree = self.stack.apply_all(self.old.tree, self.old.patches, onto=self.old.name)
+        return self.stack.apply(tree, self.patch, onto=self.old.name)
+
+    @cached_property
+    def ours(self) -> str:
+        """The tree that it has to go onto."""
+        return self.stack.apply_all(self.new.tree, self.new.patches, onto=self.new.name)
+
+    @property
+    def can_be_merged(self) -> bool:
+        """Whether all that it requires is there, so that it can be merged at all."""
+        lost = {item.patch.name for item in self.lost}
+        return not self.missing and lost.isdisjoint(self.patch.header.requires)
+
+    @property
+    def case(self) -> Case:
+        """What the judge is asked."""
+        return Case(self.patch, self.applied, self.ours, self.accepted)
+
+    def key(self, span: UpstreamRange) -> str:
+        """Stands for all that the judgement depends on, as long as nothing below is lost."""
+        return key_of(
+            [
+                RULES,
+                span.identity,
+                [self.patch.name, self.patch.sha256, self.patch.strip],
+                [[base.tree, _identities(base.patches)] for base in (self.old, self.new)],
+                self.accepted,
+            ]
+        )
+
+
+def _identities(patches: Iterable[Patch]) -> list[list[object]]:
+    return [[patch.sha256, patch.strip] for patch in patches]
+
+
+class PlaceJudge:
+    """Judges patches in their places on one span."""
+
+    def __init__(
+        self, span: UpstreamRange, stack: Stack, paths: Iterable[str], cache: VerdictCache
+    ):
+        """``paths`` are those of all the patches to be judged."""
+        self._span = span
+        self._cache = cache
+        self._objects = span.store.objects
+        self.judge = Judge(span, stack, paths)
+        self._walker = HistoryWalker(span)
+        self._merger = span.store.merger
+
+    def judge_in_place(self, placed: Placed) -> Judgement:
+        """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
+
+        Raises :class:`PatchRefusedError` where an active patch does not apply to its own base, and
+        what is about more than this patch: no server to fetch from, a full disk.
+        """
+        try:
+            return self._judge(placed)
+        except Exception as error:
+            if isinstance(error, PatchRefusedError) and error.onto == placed.old.name:
+                if placed.inactive:
+                    words = f"its guards are off, and it {error.message}"
+                    return self.judge.unjudged(placed.patch, words)
+                raise
+            if ends_all(error):
+                raise
+            return faulted(placed.patch, error)
+
+    def _judge(self, placed: Placed) -> Judgement:
+        patch = placed.patch
+        uncovered = self.judge.uncovered(patch)
+        if uncovered is not None:
+            return uncovered
+        if placed.missing:
+            return self.judge.without_base(patch, placed.missing, inactive=placed.inactive)
+        key = placed.key(self._span)
+        kept = self._cache.get(key)
+        if kept is None:
+            kept = {patch.name: self.judge.judge(placed.case)}
+            self._cache.put(key, kept)
+        judgement = kept[patch.name]
+        return self._without_lost(placed, judgement) if placed.lost else judgement
+
+    def _without_lost(self, placed: Placed, judgement: Judgement) -> Judgement:
+        """The judgement as it is where patches below are not carried to the new base."""
+        report, patch = judgement.report, placed.patch
+        required = [item for item in placed.lost if item.patch.name in patch.header.requires]
+        stands = self._stands_on(placed)
+        verdict = report.verdict
+        if verdict is Verdict.EXPIRED:
+            return judgement  # by a rule of its own, which no other patch can change
+        if verdict in _CARRIED | {Verdict.UPSTREAMED}:
+            # The merge shows that the new base has what it stands on, or what it makes of that;
+            # not so where the hunk only takes back what a lost patch did.
+            stands = [item for item in stands if item.takes_back]
+            if verdict is Verdict.UPSTREAMED:
+                required = []
+        blockers = {item.lost.patch.name: item.lost for item in stands}
+        blockers.update((item.patch.name, item) for item in required)
+        if verdict is Verdict.UNREACHABLE:
+            paths = set(patch.paths)
+            shared = (item for item in placed.lost if paths & set(item.patch.paths))
+            blockers.update((item.patch.name, item) for item in shared)
+            if all(item.verdict is Verdict.UNREACHABLE for item in blockers.values()):
+                return judgement
+        if not blockers:
+            return judgement
+        lost = [item for item in placed.lost if item.patch.name in blockers]
+        evidence = tuple(_lost_evidence(item, stands) for item in lost)
+        return Judgement(_blocked(report, evidence, stands, tuple(i.patch.name for i in lost)))
+
+    def _stands_on(self, placed: Placed) -> list[_Standing]:
+        """The units of the patch that do not apply without a lost patch, and which one that is.
+
+        The lost patches are taken out of the old base, last first, as far as a merge can do it. A
+        unit stands on the one without which it no longer applies.
+        """
+        patch, objects = placed.patch, self._objects
+        sharing = [item for item in placed.lost if set(patch.paths) & set(item.patch.paths)]
+        if not sharing:
+            return []
+        units = list(split_units(patch, placed.applied, objects))
+        files = dict(placed.applied.before)
+        found = []
+        for item in reversed(sharing):
+            self._take_out(placed, item.patch, files)
+            ours = [{path: files[path] for path in unit.paths} for unit in units]
+            states = self._walker.states(units, ours)
+            for unit, state in zip(list(units), states, strict=True):
+                if state is not State.APPLIES:
+                    units.remove(unit)
+                    found.append(_Standing(unit, item, state is State.EMPTY))
+        return found
+
+    def _take_out(self, placed: Placed, lost: Patch, files: dict[str, Entry | None]) -> None:
+        """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
+        objects, tree_of = self._objects, self._objects.tree_of
+        number = placed.old.patches.index(lost)
+        tree = placed.stack.apply_all(
+            placed.old.tree, placed.old.patches[:number], onto=placed.old.name
+        )
+        applied = placed.stack.apply(tree, lost, onto=placed.old.name)
+        whole = placed.applied.tree
+        for unit in split_units(lost, applied, objects):
+            ours = {
+                path: files[path] if path in files else objects.file(whole, path)
+                for path in unit.paths
+            }
+            merged = self._merger.merge(tree_of(unit.after), tree_of(ours), tree_of(unit.before))
+            if merged.clean:
+                files.update((path, objects.file(merged.tree, path)) for path in unit.paths)
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """A unit that stands on a lost patch: it edits its lines, or only takes them back."""
+
+    unit: Unit
+    lost: Lost
+    takes_back: bool
+
+
+def _lost_evidence(lost: Lost, stands: Sequence[_Standing]) -> Evidence:
+    name = lost.patch.name
+    places = [unit_words(item.unit) for item in stands if item.lost is lost]
+    does = f"{', '.join(places)} edits what {name} brings" if places else f"stands on {name}"
+    return Evidence(EvidenceKind.REQUIRES, f"{does}, which is not carried ({lost.became})")
+
+
+def _blocked(
+    report: PatchReport,
+    evidence: tuple[Evidence, ...],
+    stands: Sequence[_Standing],
+    names: tuple[str, ...],
+) -> PatchReport:
+    """``report`` of a patch that cannot be settled before the patches ``names`` are.
+
+    That upstream lacks what it edits says nothing, where only the patches below brought that.
+    """
+    standing = {(item.unit.file, index) for item in stands for index in item.unit.hunks}
+    hunks = tuple(
+        replace(hunk, state=HunkState.CONFLICTING, offset=None, commit=None)
+        if not standing
+        or (hunk.file, hunk.index) in standing
+        or report.verdict is Verdict.UNREACHABLE
+        else hunk
+        for hunk in report.hunks
+    )
+    others = any((hunk.file, hunk.index) not in standing for hunk in report.hunks)
+    said = tuple(item for item in report.evidence if others or item.kind not in _ABSENT)
+    kept = report.verdict in (Verdict.DRIFTED, Verdict.SUPERSEDED)
+    undone = any(item.takes_back for item in stands)
+    return replace(
+        report,
+        verdict=report.verdict if kept and not undone else Verdict.CONFLICT,
+        hunks=hunks,
+        evidence=evidence + said,
+        blocked_by=names,
+    )

@@ -1,0 +1,195 @@
+"""Patches judged where they stand: on others that are carried, that left, or that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from miniature import Edits, MakeMiniature, Miniature
+from workspaces import make_workspace, open_project
+
+from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.judge import Judge
+from patchq.engine.rebase.new_series import new_directory
+from patchq.engine.rebase.operation import Decision, DecisionKind
+from patchq.engine.rebase.rebase import Rebased, judge_series
+from patchq.errors import Where
+from patchq.model.retired import RecordState, read_retired
+from patchq.model.verdict import EvidenceKind, HunkState, Verdict
+
+FILE = "app/core.py"
+CORE = "".join(
+    f"def f{n}(x):\n    a{n} = x + {n}\n    if x > {n}:\n        return a{n}\n    return {n}\n\n\n"
+    for n in range(8)
+)
+AUDIT = "def audit(record, sink):\n    checked = check(record, sink)\n    sink.append(checked)\n"
+STRICT = AUDIT.replace("sink)\n    sink", "sink, strict=True)\n    sink")
+STRICTEST = AUDIT.replace("sink)\n    sink", "sink, strict=True, depth=9)\n    sink")
+
+
+def core(audit: str = "", second: str = "x + 2", fourth: str = "x + 4") -> Edits:
+    """The file with ``audit`` at its end, and other values in two functions."""
+    text = CORE.replace("a2 = x + 2", f"a2 = {second}").replace("a4 = x + 4", f"a4 = {fourth}")
+    return {FILE: text + audit}
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """v2 changes the second function."""
+    made = miniature()
+    made.commit("Start (#1)", core())
+    made.tag("v1")
+    made.commit("Subtract y (#4)", core(second="x + 2 - y"))
+    made.tag("v2")
+    return made
+
+
+def stacked(upstream: Miniature, *states: Edits, **trailers: Mapping[str, str]) -> dict[str, bytes]:
+    """Patches p1, p2, … each from one state of the files to the next; the first stands on v1."""
+    at = upstream.id("v1")
+    patches = {}
+    for number, edits in enumerate(states, 1):
+        name = f"p{number}"
+        patches[f"{name}.patch"] = upstream.patch(at, edits, trailers=trailers.get(name, {}))
+        at = upstream.detached(at, name, edits)
+    return patches
+
+
+def judged(upstream: Miniature, patches: Mapping[str, bytes], series: str | None = None) -> Rebased:
+    workspace = make_workspace(upstream, patches, series=series)
+    return judge_series(open_project(workspace, upstream), "v1", "v2")
+
+
+def found(result: Rebased) -> dict[str, tuple[Verdict, tuple[str, ...]]]:
+    """Verdict and blockers by the stem of the name."""
+    return {
+        report.name.removesuffix(".patch"): (report.verdict, report.blocked_by)
+        for report in result.report.patches
+    }
+
+
+CONFLICT = (Verdict.CONFLICT, ())
+CLEAN = (Verdict.CLEAN, ())
+
+
+@pytest.mark.parametrize("trailers", [{}, {"X-Requires": "p1.patch"}])
+def test_what_stands_on_a_collided_patch_is_held_and_never_retired(
+    upstream: Miniature, trailers: dict[str, str]
+) -> None:
+    """Upstream never had the function that p1 adds: it cannot have taken it out."""
+    patches = stacked(upstream, core(AUDIT, "x + 222"), core(STRICT, "x + 222"), p2=trailers)
+    result = judged(upstream, patches)
+    assert found(result) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+    (evidence,) = result.report.patches[1].evidence
+    assert evidence.kind is EvidenceKind.REQUIRES
+    assert "p1.patch" in evidence.text
+    records = read_retired(new_directory(result)["retired.yaml"], Where("retired.yaml"))
+    assert [(record.name, record.standing) for record in records] == [
+        ("p1.patch", RecordState.HELD),
+        ("p2.patch", RecordState.HELD),
+    ]
+
+
+def test_the_patch_whose_lines_it_edits_is_named_not_the_one_that_added_the_function(
+    upstream: Miniature,
+) -> None:
+    states = core(AUDIT), core(STRICT, "x + 222"), core(STRICTEST, "x + 222")
+    assert found(judged(upstream, stacked(upstream, *states))) == {
+        "p1": CLEAN,
+        "p2": CONFLICT,
+        "p3": (Verdict.CONFLICT, ("p2.patch",)),
+    }
+
+
+def test_a_patch_that_only_shares_the_file_with_a_collided_one_is_carried(
+    upstream: Miniature,
+) -> None:
+    states = core(AUDIT, "x + 222"), core(AUDIT, "x + 222", "x + 444")
+    assert found(judged(upstream, stacked(upstream, *states))) == {"p1": CONFLICT, "p2": CLEAN}
+
+
+def test_on_an_upstreamed_patch_it_is_judged_normally(upstream: Miniature) -> None:
+    upstream.commit("Audit (#5)", core(AUDIT, "x + 2 - y"))
+    upstream.tag("v2")
+    patches = stacked(upstream, core(AUDIT), core(STRICT), p2={"X-Requires": "p1.patch"})
+    assert found(judged(upstream, patches)) == {"p1": (Verdict.UPSTREAMED, ()), "p2": CLEAN}
+
+
+EXPIRED = {"X-Retire-When": f"path-exists {FILE}"}
+
+
+def test_taking_back_what_an_expired_patch_added_is_no_landing(upstream: Miniature) -> None:
+    """Upstream has the file as p2 leaves it, for it never saw p1."""
+    patches = stacked(upstream, core(AUDIT), core(), p1=EXPIRED)
+    assert found(judged(upstream, patches)) == {
+        "p1": (Verdict.EXPIRED, ()),
+        "p2": (Verdict.CONFLICT, ("p1.patch",)),
+    }
+
+
+def test_edits_far_apart_in_a_file_that_only_an_expired_patch_adds(upstream: Miniature) -> None:
+    new = "app/new.py"
+    lines = [f"line {number}\n" for number in range(60)]
+    first = [*lines[:3], "LINE 3\n", *lines[4:]]
+    second = [*first[:50], "LINE 50\n", *first[51:]]
+    states: list[Edits] = [{new: "".join(each)} for each in (lines, first, second)]
+    result = judged(upstream, stacked(upstream, *states, p1=EXPIRED))
+    assert found(result) == {
+        "p1": (Verdict.EXPIRED, ()),
+        "p2": (Verdict.CONFLICT, ("p1.patch",)),
+        "p3": (Verdict.CONFLICT, ("p1.patch",)),
+    }
+    hunks = result.report.patches[2].hunks
+    assert [hunk.state for hunk in hunks] == [HunkState.CONFLICTING]
+
+
+def test_a_patch_stands_again_once_the_one_below_it_is_resolved(upstream: Miniature) -> None:
+    patches = stacked(upstream, core(AUDIT, "x + 222"), core(STRICT, "x + 222"))
+    workspace = make_workspace(upstream, patches)
+    at, resolved = upstream.id("v2"), core(AUDIT, "x + 222 - y")
+    solved = Decision("p1.patch", DecisionKind.RESOLVED, content=upstream.patch(at, resolved))
+    result = judge_series(open_project(workspace, upstream), "v1", "v2", decisions=[solved])
+    assert found(result)["p2"] == CLEAN
+
+
+def test_a_patch_is_a_conflict_where_the_one_below_it_was_skipped(upstream: Miniature) -> None:
+    patches = stacked(upstream, core(AUDIT, "x + 222"), core(STRICT, "x + 222"))
+    workspace = make_workspace(upstream, patches)
+    skipped = Decision("p1.patch", DecisionKind.SKIPPED, reason="not wanted")
+    result = judge_series(open_project(workspace, upstream), "v1", "v2", decisions=[skipped])
+    assert found(result)["p2"] == (Verdict.CONFLICT, ("p1.patch",))
+    assert result.stop is not None
+    assert result.stop.collision is not None
+
+
+def test_a_guarded_patch_that_waits_for_another_is_carried_as_it_is(upstream: Miniature) -> None:
+    patches = stacked(upstream, core(AUDIT), core(STRICT), p2={"X-Requires": "absent.patch"})
+    waiting = patches["p2.patch"]
+    result = judged(upstream, patches, series="p2.patch #+later\np1.patch\n")
+    assert found(result) == {"p2": (Verdict.NOT_COVERED, ()), "p1": CLEAN}
+    assert not result.report.needs_review
+    assert new_directory(result)["p2.patch"] == waiting
+
+
+def test_a_fault_in_judging_one_patch_is_its_conflict_and_not_kept(
+    upstream: Miniature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patches = stacked(upstream, core(fourth="x + 40"), core(AUDIT, fourth="x + 40"))
+    workspace = make_workspace(upstream, patches)
+    judge = Judge.judge
+
+    def faulty(self: Judge, case: Case) -> Judgement:
+        if case.patch.name == "p1.patch":
+            raise ValueError("odd bytes")
+        return judge(self, case)
+
+    monkeypatch.setattr(Judge, "judge", faulty)
+    result = judge_series(open_project(workspace, upstream), "v1", "v2")
+    assert found(result)["p1"] == CONFLICT
+    assert found(result)["p2"] == CLEAN
+    (evidence,) = result.report.patches[0].evidence
+    assert evidence.kind is EvidenceKind.FAULT
+    assert "odd bytes" in evidence.text
+    monkeypatch.undo()
+    again = judge_series(open_project(workspace, upstream), "v1", "v2")
+    assert found(again) == {"p1": CLEAN, "p2": CLEAN}
