@@ -42,6 +42,14 @@ def verify(
         typer.Option("--target", metavar="NAME", help="With --wheel: the target it is built for."),
     ] = None,
     trust_upstream: TrustUpstream = False,
+    torch: Annotated[
+        str | None,
+        typer.Option(
+            "--torch",
+            metavar="WHEEL|DIR|-",
+            help="With --wheel: the PyTorch that must load it; - reads symbols (nm -D).",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
     """Verify a series: it applies, its checks hold, it builds what each target asks for.
@@ -57,13 +65,20 @@ def verify(
       patchq verify v0.5.17 --json
       patchq verify v0.5.17 --wheel dist/kernel.whl
       patchq verify --wheel dist/kernel.whl --manifest patchq-manifest.json
+      patchq verify --wheel dist/kernel.whl --torch torch-2.13.0-cp312-cp312-linux_aarch64.whl
     """
+    if torch is not None and wheel is None:
+        raise InputError("--torch goes with --wheel", hint="Name the wheel with --wheel FILE.")
     if manifest is not None and wheel is None:
         raise InputError("--manifest goes with --wheel", hint="Name the wheel with --wheel FILE.")
     if wheel is not None and trust_upstream:
         raise InputError("--trust-upstream goes without --wheel")
     if wheel is not None:
-        return _verify_wheel(context, tag, guards or (), variants or (), wheel, manifest, target)
+        code = _verify_torch(wheel, torch) if torch is not None else 0
+        if torch is not None and tag is None and manifest is None:
+            return code  # no series is named to compare its architectures with
+        built = _verify_wheel(context, tag, guards or (), variants or (), wheel, manifest, target)
+        return max(code, built)
     from patchq.engine.verify.verify import verify_series
 
     run = session(context)
@@ -116,6 +131,19 @@ def _verify_wheel(
     report = verify_wheel(wheel, predictions, target)
     render_wheel(report, Console(file=sys.stdout, highlight=False))
     return 0 if report.section.outcome is Outcome.PASSED else 1
+
+
+def _verify_torch(wheel: Path, torch: str) -> int:
+    """Whether the PyTorch that ``torch`` names has all that the wheel needs of it."""
+    from rich.console import Console
+
+    from patchq.engine.verify.wheel.symbols import exports_of, read_exports, verify_torch
+    from patchq.report.wheel import render_torch
+
+    exports = read_exports(sys.stdin.read()) if torch == "-" else exports_of(Path(torch))
+    section = verify_torch(wheel, exports)
+    render_torch(section, Console(file=sys.stdout, highlight=False))
+    return 1 if section.outcome is Outcome.FAILED else 0
 
 
 def _predictions(

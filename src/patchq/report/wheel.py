@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from patchq.model.verification import Outcome
+from patchq.model.verification import Outcome, Section
 from patchq.model.wheel import WheelReport, counts_of
 from patchq.report.terminal import INDENT, Writer
 
@@ -25,3 +25,15 @@ def render_wheel(report: WheelReport, console: Console) -> None:
     if not passed:
         writer.blank()
         writer.words("The wheel is not what the patched tree builds for this target.")
+
+
+def render_torch(section: Section, console: Console) -> None:
+    """Print whether a PyTorch has what a wheel needs, and each thing that it has not."""
+    writer = Writer(console)
+    writer.words(section.summary, style="bold")
+    for note in section.notes:
+        writer.words(note.text, INDENT)
+    for failure in section.failures:
+        writer.words(failure.text, INDENT, style="bold red")
+    if section.outcome is Outcome.SKIPPED:
+        writer.words("No library of it needs anything of PyTorch.", INDENT)
