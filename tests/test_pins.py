@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
+from commandline import CommandLine
 from miniature import MakeMiniature
 from workspaces import make_workspace, open_project
 
@@ -13,7 +15,7 @@ from patchq.engine.verify import pins
 from patchq.engine.verify.requirements import Asked, Requirements, own_version
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import InputError, Where
-from patchq.model.pins import Pin, PinState, compare_pin
+from patchq.model.pins import Pin, PinState, compare_pin, compatible
 from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.settings import Target
 from patchq.model.verification import Outcome, Section
@@ -105,6 +107,7 @@ def required(target: Target) -> Mapping[str, Asked]:
     return Requirements("v1", recipe(), TREE.get, targets=(target,)).asked
 
 
+NOTHING: Mapping[str, bytes] = {}
 TREE: Mapping[str, bytes] = {
     "python/pyproject.toml": PYPROJECT.encode(),
     "kernel/pyproject.toml": KERNEL.encode(),
@@ -256,3 +259,97 @@ def test_verify_shows_every_pin(miniature: MakeMiniature) -> None:
     assert [failure.text for failure in found.failures] == [
         "the tag has no gone/pyproject.toml, where it is to say what it requires"
     ]
+
+
+def test_what_upstream_itself_requires_is_compared(
+    patchq: CommandLine, miniature: MakeMiniature
+) -> None:
+    lists = "FetchContent_Declare(\n  repo-x # a comment (\n  URL https://e.org/x/v{}.tar.gz)\n"
+    upstream = miniature()
+    upstream.commit("Begin", {**TREE, "kernel/CMakeLists.txt": lists.format(1), "a.txt": "a\n"})
+    upstream.tag("v1")
+    newer = (
+        PYPROJECT.replace("torch==2.11.0", "torch==2.13.0")
+        .replace('  "requests",\n', "")
+        .replace("av==16.1.0", "av==16.2.0")
+        .replace("flashinfer_python[cu13]==0.6.15.post1", "flashinfer_python[cu13]==0.6.17")
+    )
+    changed = {"python/pyproject.toml": newer, "kernel/CMakeLists.txt": lists.format(2)}
+    upstream.commit("Go on", changed)
+    upstream.tag("v2")
+    patches = {"a.patch": upstream.patch("v1", {"a.txt": "b\n"})}
+    workspace = make_workspace(upstream, patches)
+    (workspace.series_path("v1") / "recipe.yaml").write_text(RECIPE)
+    done = patchq("report", "v1", "--onto", "v2", "--format", "json", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["requirements"]
+    assert found["unknown"] == []
+    rows = [
+        (row["name"], row["kind"], row["old"], row["new"], row["pinned"])
+        for row in found["changes"]
+    ]
+    assert rows == [
+        ("flashinfer-python", "package", "==0.6.15.post1", "==0.6.17", True),
+        ("torch", "package", "==2.11.0", "==2.13.0", True),
+        ("av", "package", "==16.1.0", "==16.2.0", False),
+        ("requests", "package", "", None, False),
+        ("repo-x", "fetched", "v1", "v2", False),
+    ]
+    done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert "torch ==2.11.0 → ==2.13.0, pinned by the recipe" in done.stdout
+
+
+def test_metadata_of_an_archive_says_what_it_requires() -> None:
+    lines = ("Torch==2.14.1", 'addict==2.4.0; extra == "more"', "kernels<0.15,>=0.14.1")
+    read = recipe()
+    asked = Requirements("v1", read, NOTHING.get, lines, "demo.whl")
+    rows = pins.compare_pins(read.pins, asked)
+    assert [row.standing for row in rows] == [
+        PinState.ABSENT,
+        PinState.OUTSIDE,
+        PinState.BEHIND,
+        PinState.ABSENT,
+    ]
+    assert rows[2].asked == Asked("==2.14.1", Where("METADATA of demo.whl"))
+    [extra] = [line for line in asked.lines if line.extra]
+    assert (extra.name, extra.condition) == ("addict", "extra more")
+    unknown = pins.compare_pins(read.pins, Requirements("v1", read, NOTHING.get))
+    assert {row.standing for row in unknown} == {PinState.UNKNOWN}
+    assert unknown[0].text == "flashinfer-python==0.6.16: what upstream asks for is not known"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "fits"),
+    [
+        ("==1.2", "==1.2", True),
+        ("==1.2+cu130", "==1.2", True),
+        ("==1.3", "==1.2", False),
+        ("==1.2", ">=1", True),
+        ("==1.2", ">=2", False),
+        (">=1.3", "==1.2", False),
+        (">=2", ">=1", True),
+        (">=0.15", ">=0.14,<0.15", False),
+        ("==1.2", "", True),
+        ("==1.2", None, True),
+    ],
+)
+def test_a_pin_that_no_resolver_can_satisfy(ours: str, theirs: str | None, fits: bool) -> None:
+    assert compatible(ours, theirs) is fits
+
+
+def test_a_pin_has_more_to_say() -> None:
+    digest = "0" * 64
+    text = (
+        "pins:\n"
+        f"  a: {{version: 1.0, reason: because, index: 'https://e.org', sha256: [{digest}]}}\n"
+        "  b: {version: 1.0, group: g}\n"
+        "  c: {version: 1.0+cu130, group: g}\n"
+    )
+    first, *_ = recipe(text).pins
+    assert (first.reason, first.index, first.sha256) == ("because", "https://e.org", (digest,))
+    with pytest.raises(InputError, match="whose versions must be the same"):
+        recipe(text.replace("c: {version: 1.0+cu130", "c: {version: 1.1"))
+    for bad in ("sha256: [x]", "file: f", "file: f, pattern: '(x)', index: 'https://e.org'"):
+        with pytest.raises(InputError):
+            recipe(f"pins:\n  a: {{version: 1.0, {bad}}}\n")

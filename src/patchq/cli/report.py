@@ -82,8 +82,10 @@ def report(
         output.matrix(matrix, form, title=title, to=to, commit_url=link)
         reports = [column.report for column in matrix.columns if column.report]
     else:
+        from patchq.engine.verify.requirement_changes import with_requirements
+
         judged = _judged(run, tag or run.newest_series, onto, against)
-        told = _with_endings(run, judged, against)
+        told = with_requirements(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, commit_url=link)
     found = any(_has(report, failing) or report.resurfaced for report in reports)

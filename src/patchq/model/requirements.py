@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from textwrap import shorten
 
 
 class RequirementKind(Enum):
@@ -41,7 +42,9 @@ class RequirementChange:
             words = f"{self.name} {self.old or '(any version)'} → {self.new or '(any version)'}"
         if self.kind in (RequirementKind.BUILD, RequirementKind.FETCHED):
             words = f"{self.kind.value}: {words}"
-        return f"{words} ({self.condition})" if self.condition else words
+        if self.condition is None:
+            return words
+        return f"{words} ({shorten(self.condition, 60, placeholder=' …')})"
 
 
 @dataclass(frozen=True)

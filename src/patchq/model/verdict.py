@@ -7,8 +7,10 @@ follow from its verdict by the tables below.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from patchq.model.requirements import RequirementChanges
 
 
 class Verdict(Enum):
@@ -187,6 +189,8 @@ class Report:
     guards: tuple[str, ...]
     patches: tuple[PatchReport, ...]
     remembered: tuple[Remembered, ...] = ()
+    requirements: RequirementChanges = field(default_factory=RequirementChanges)
+    """What upstream itself requires otherwise on the new base."""
 
     def with_verdict(self, *verdicts: Verdict) -> tuple[PatchReport, ...]:
         """The patches whose verdict is one of ``verdicts``."""

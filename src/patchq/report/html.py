@@ -21,9 +21,11 @@ from patchq.report.commit import CommitLinks, commit_of
 from patchq.report.look import Look
 from patchq.report.sections import (
     LOOK_AT,
+    REQUIREMENTS,
     ReportSection,
     in_section,
     remembered_words,
+    requirement_words,
     section,
     settled,
     to_decide,
@@ -54,6 +56,9 @@ def render_html(report: Report, *, commit_url: str | None = None) -> str:
         remembered=to_decide(report),
         decide=in_section(report, ReportSection.DECIDE),
         watched=watched(report.patches),
+        requirements=[*map(requirement_words, report.requirements.changes)],
+        unknown_requirements=report.requirements.unknown,
+        requirements_title=REQUIREMENTS,
         dropped=in_section(report, ReportSection.DROPPED),
         carried=in_section(report, ReportSection.CARRIED),
         settled=settled(report),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from patchq.model.requirements import RequirementChange
 from patchq.model.verdict import (
     Column,
     Evidence,
@@ -56,6 +57,21 @@ def report_fields(report: Report) -> dict[str, Any]:
         "guards": list(report.guards),
         "patches": [_patch(patch) for patch in report.patches],
         "remembered": [_remembered(item) for item in report.remembered],
+        "requirements": {
+            "changes": [_requirement(change) for change in report.requirements.changes],
+            "unknown": list(report.requirements.unknown),
+        },
+    }
+
+
+def _requirement(change: RequirementChange) -> dict[str, Any]:
+    return {
+        "name": change.name,
+        "kind": change.kind.value,
+        "old": change.old,
+        "new": change.new,
+        "condition": change.condition,
+        "pinned": change.pinned,
     }
 
 

@@ -15,9 +15,11 @@ from patchq.report.commit import Commit, CommitLinks
 from patchq.report.look import MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
+    REQUIREMENTS,
     ReportSection,
     in_section,
     remembered_words,
+    requirement_words,
     settled,
     to_decide,
     watched,
@@ -43,6 +45,7 @@ def render_markdown(report: Report, *, commit_url: str | None = None) -> str:
         f"### {escape(summary(report))}",
         *_decisions(report, links),
         *_looks(report, links),
+        *_requirements(report),
         *_table(report.patches),
         *_evidence(report, links),
     ]
@@ -108,6 +111,16 @@ def _looks(report: Report, links: CommitLinks) -> Iterator[str]:
             lines.append(f"- {_commit(watch.commit, links) if watch.commit else 'no commit'}")
             lines += [f"  - {code(name)}: {escape(text)}" for name, text in watch.patches]
         yield "\n".join(lines)
+
+
+def _requirements(report: Report) -> Iterator[str]:
+    found = report.requirements
+    if found:
+        lines = [f"**{REQUIREMENTS}**", ""]
+        for change in found.changes:
+            words = escape(requirement_words(change))
+            lines.append(f"- **{words}**" if change.pinned else f"- {words}")
+        yield "\n".join([*lines, *(f"- {escape(text)}" for text in found.unknown)])
 
 
 def _table(patches: Sequence[PatchReport]) -> Iterator[str]:

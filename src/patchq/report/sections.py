@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from patchq.model.requirements import RequirementChange
 from patchq.model.verdict import (
     Action,
     EvidenceKind,
@@ -26,6 +27,7 @@ class ReportSection(Enum):
 
 
 LOOK_AT = "To look at"
+REQUIREMENTS = "Upstream's own requirements that changed"
 
 
 def section(patch: PatchReport) -> ReportSection:
@@ -73,6 +75,11 @@ def remembered_words(item: Remembered) -> str:
     now = f", now {item.now.verdict.value}" if item.now else ""
     left = "held" if item.memory is Memory.HELD else "retired"
     return f"{left} as {item.retired_as.value} on {item.since}{now}"
+
+
+def requirement_words(change: RequirementChange) -> str:
+    """A requirement on both bases, and whether the recipe pins it."""
+    return f"{change.text}, pinned by the recipe" if change.pinned else change.text
 
 
 @dataclass(frozen=True)

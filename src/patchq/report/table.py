@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from patchq.model.requirements import RequirementChanges
 from patchq.model.verdict import PatchReport, Remembered, Report
 from patchq.report.causes import Cause, causes, move_words
 from patchq.report.look import MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
+    REQUIREMENTS,
     ReportSection,
     Watched,
     in_section,
     remembered_words,
+    requirement_words,
     settled,
     to_decide,
     watched,
@@ -46,6 +49,7 @@ def render_table(report: Report, console: Console) -> None:
             _write_section(writer, patches)
         if part is ReportSection.DECIDE:
             _write_watched(writer, watched(report.patches))
+            _write_requirements(writer, report.requirements)
     if line := settled(report):
         writer.blank()
         writer.words(line, style="dim")
@@ -78,6 +82,16 @@ def _write_watched(writer: Writer, commits: Sequence[Watched]) -> None:
             writer.commit(watch.commit, 0)
         for name, text in watch.patches:
             writer.words(f"{name}: {text}", INDENT)
+
+
+def _write_requirements(writer: Writer, requirements: RequirementChanges) -> None:
+    if not requirements:
+        return
+    _heading(writer, REQUIREMENTS)
+    for change in requirements.changes:
+        writer.words(requirement_words(change), style="bold" if change.pinned else "")
+    for text in requirements.unknown:
+        writer.words(text)
 
 
 def _write_section(writer: Writer, patches: Sequence[PatchReport]) -> None:

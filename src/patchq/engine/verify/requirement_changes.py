@@ -1,0 +1,123 @@
+"""How what upstream requires differs between two of its bases, fetched sources included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from posixpath import basename
+
+from patchq.engine.rebase.rebase import Rebased
+from patchq.engine.series.variants import recipe_of
+from patchq.engine.verify.requirements import Line, Requirements
+from patchq.engine.workspace.project import Project
+from patchq.git.objects import Objects
+from patchq.model.coverage import Coverage
+from patchq.model.lock import Base
+from patchq.model.recipe import Recipe
+from patchq.model.requirements import RequirementChange, RequirementChanges, RequirementKind
+
+_LISTS = re.compile(r"(?:.*/)?CMakeLists\.txt|.*\.cmake")
+_DECLARE = re.compile(rb"\bFetchContent_Declare\s*\(\s*([\w.+-]+)([^()]*)\)", re.IGNORECASE)
+_COMMENT = re.compile(rb"#[^\n]*")
+_VALUE = re.compile(rb"\b(URL|GIT_TAG|GIT_REPOSITORY)\s+\"?([^\s\"]+)")
+_ARCHIVE = re.compile(r"\.(?:tar(?:\.\w+)?|tgz|txz|zip)$")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+Key = tuple[str, RequirementKind, str | None]
+
+
+def requirement_changes(
+    project: Project, old: tuple[Base, Recipe], new: tuple[Base, Recipe]
+) -> RequirementChanges:
+    """What ``new`` requires beside ``old``; what the recipe pins too comes first.
+
+    A requirement counts whatever its marker says: another target may need it. Sources that a build
+    fetches are read from CMake files without evaluating them.
+    """
+    objects = project.store.objects
+    before, after = (_requirements(project, base, recipe) for base, recipe in (old, new))
+    unknown = [
+        f"what {side.base} requires is not known: import its archive again to keep its metadata"
+        for side in (before, after)
+        if not side.known
+    ]
+    pinned = {pin.name for pin in old[1].pins}
+    changes = list(_changes(_specifiers(before), _specifiers(after))) if not unknown else []
+    sources = [_fetched(objects, base, recipe) for base, recipe in (old, new)]
+    if sources[0] is not None and sources[1] is not None:
+        changes += _changes(sources[0], sources[1])
+    elif any(found is not None for found in sources):
+        missing = old[0].name if sources[0] is None else new[0].name
+        unknown.append(f"what the build of {missing} fetches is not known")
+    marked = (replace(change, pinned=change.name in pinned) for change in changes)
+    order = list(RequirementKind)
+    ordered = sorted(marked, key=lambda c: (not c.pinned, order.index(c.kind), c.name))
+    return RequirementChanges(tuple(ordered), tuple(unknown))
+
+
+def with_requirements(project: Project, judged: Rebased) -> Rebased:
+    """``judged`` with what upstream requires otherwise on the new base in its report."""
+    report = judged.report
+    old = (project.lock.base(report.series), recipe_of(project.workspace.load(report.series)))
+    found = requirement_changes(project, old, (judged.onto, recipe_of(judged.source)))
+    return replace(judged, report=replace(report, requirements=found))
+
+
+def _requirements(project: Project, base: Base, recipe: Recipe) -> Requirements:
+    def read(path: str) -> bytes | None:
+        return project.store.objects.content(base.tree, path)
+
+    return Requirements.of(base, recipe, read, project.settings.targets)
+
+
+def _specifiers(side: Requirements) -> dict[Key, str]:
+    """The specifiers by name, kind and condition; of several lines for one, all of them."""
+    found: dict[Key, str] = {}
+    for line in side.lines:
+        key = _key(line)
+        text = str(line.requirement.specifier) or (line.requirement.url or "")
+        found[key] = f"{found[key]} | {text}" if key in found and found[key] != text else text
+    return found
+
+
+def _key(line: Line) -> Key:
+    return line.name, line.kind, line.condition
+
+
+def _changes(old: Mapping[Key, str], new: Mapping[Key, str]) -> Iterator[RequirementChange]:
+    for key in {**old, **new}:
+        name, kind, condition = key
+        if old.get(key) != new.get(key):
+            yield RequirementChange(name, kind, old.get(key), new.get(key), condition)
+
+
+def _fetched(objects: Objects, base: Base, recipe: Recipe) -> dict[Key, str] | None:
+    """The revisions of what the project of the recipe declares to fetch; None: not known."""
+    if recipe.project is None:
+        return {}
+    directory = "" if recipe.project == "." else f"{recipe.project}/"
+    archive = base.archive
+    coverage = Coverage(archive.covers, archive.excludes) if archive else Coverage()
+    entry = objects.entry(base.tree, recipe.project) if directory else None
+    tree = entry.oid if entry and entry.is_tree else base.tree
+    if not coverage.covers_path(f"{directory}CMakeLists.txt") or (directory and entry is None):
+        return None
+    lists = sorted(path for path, _ in objects.walk(tree) if _LISTS.fullmatch(path))
+    return dict(_declared(objects.content(tree, path) or b"" for path in lists))
+
+
+def _declared(contents: Iterable[bytes]) -> Iterator[tuple[Key, str]]:
+    for content in contents:
+        for match in _DECLARE.finditer(_COMMENT.sub(b"", content)):
+            found = _VALUE.findall(match[2])
+            values = {key.decode(): value.decode(errors="replace") for key, value in found}
+            text = values.get("GIT_TAG") or _revision(values.get("URL", ""))
+            if text:
+                yield (match[1].decode(), RequirementKind.FETCHED, None), text
+
+
+def _revision(url: str) -> str:
+    """What tells one archive of a repository from another: its name, a commit shortened."""
+    name = _ARCHIVE.sub("", basename(url))
+    return name[:12] if _COMMIT.fullmatch(name) else name
