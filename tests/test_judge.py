@@ -407,7 +407,7 @@ def test_our_line_and_a_neighbour(upstream: Miniature) -> None:
 def test_our_line_elsewhere_in_the_file(upstream: Miniature) -> None:
     patch = upstream.patch("v1", pool(before("evict", "pool.check_evictable(page)")))
     total = "    return pool.evict_total\n"
-    moved = (total, f"        pool.check_evictable(page)\n{total}")
+    moved = (total, f"    pool.check_evictable(page)\n{total}")
     upstream.commit("Check at the end (#2)", pool(moved))
     upstream.tag("v2")
     report = judged(upstream, patch).report

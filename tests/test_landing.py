@@ -226,3 +226,140 @@ def test_a_conflict_names_the_commit_and_not_its_merge(upstream: Miniature) -> N
     assert report.verdict is Verdict.CONFLICT
     (evidence,) = shown(report, EvidenceKind.CONFLICTING_CHANGE)
     assert evidence.commit == changed
+
+
+# Lines that would stand twice
+
+
+def cases_of(*names: str) -> str:
+    cases = (
+        f"    def test_{name}(self):\n"
+        '        args = ServerArgs(model_path="dummy")\n'
+        f"        self.assertEqual(args.{name}, {len(name)})\n\n"
+        for name in names
+    )
+    return "class Tests:\n" + "".join(cases)
+
+
+def pools(**methods: str) -> str:
+    return "".join(
+        f"class {name}:\n    def clear(self):\n        self.slots_{name} = []\n"
+        f"{methods.get(name, '')}\n"
+        f"    def size(self):\n        return len(self.slots_{name})\n\n\n"
+        for name in "ABC"
+    )
+
+
+DESTROY = "\n    def destroy(self) -> None:\n        return None\n"
+FREE = (
+    "\n    def destroy(self) -> None:\n        for slot in self.slots_C:\n            slot.free()\n"
+)
+MODELS = [f'    "model_{letter}": Model_{letter},\n' for letter in "abcdefghijkl"]
+INKLING = '    "inkling": ModelInkling,\n'
+
+
+def registry(*at: int, line: str = INKLING) -> str:
+    lines = list(MODELS)
+    for place in sorted(at, reverse=True):
+        lines.insert(place, line)
+    return "MODELS = {\n" + "".join(lines) + "}\n"
+
+
+def flags(*at: int, name: str = "FLAGS") -> str:
+    lines = [f'  "-gencode=arch=compute_{arch}"\n' for arch in (70, 75, 80, 86, 87, 89, 90, 100)]
+    for place in sorted(at, reverse=True):
+        lines.insert(place, '  "sm_121a"\n')
+    return f"set({name}\n" + "".join(lines) + ")\n"
+
+
+def both(name: str, first: str, second: str) -> str:
+    """Two blocks with lines between them."""
+    between = "".join(f"# {name} {number}\n" for number in range(8))
+    return f"{first}{between}{second}"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "ours", "theirs"),
+    [
+        (
+            "t.py",
+            cases_of("one", "two", "last"),
+            cases_of("one", "mine", "two", "last"),
+            cases_of("one", "two", "last", "theirs"),
+        ),
+        ("pool.py", pools(), pools(A=DESTROY), pools(C=FREE)),
+        ("pool.py", pools(), pools(A=DESTROY), pools(C=DESTROY)),
+        (
+            "CMakeLists.txt",
+            both("x", flags(), flags(name="OTHER")),
+            both("x", flags(3), flags(name="OTHER")),
+            both("x", flags(), flags(3, name="OTHER")),
+        ),
+        ("reg.py", registry(), registry(11, line="    # more\n"), registry(1, line="    # less\n")),
+    ],
+    ids=["one line of boilerplate", "another method", "another class", "another list", "others"],
+)
+def test_what_files_repeat_anyhow_is_no_duplicate(
+    upstream: Miniature, path: str, old: str, ours: str, theirs: str
+) -> None:
+    upstream.commit("Add it", {path: old})
+    upstream.tag("v1d")
+    patch = upstream.patch("v1d", {path: ours})
+    upstream.commit("Theirs (#4)", {path: theirs})
+    upstream.tag("v2")
+    assert judged(upstream, patch, bases=("v1d", "v2")).report.verdict is Verdict.CLEAN
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "ours", "theirs"),
+    [
+        ("reg.py", registry(), registry(11), registry(1)),
+        ("CMakeLists.txt", flags(), flags(7), flags(1)),
+        ("words.txt", "a\nb\nc\nd\ne\n", "a\nb\nc\nd\nx\ne\n", "a\nx\nb\nc\nd\ne\n"),
+        (
+            "t.py",
+            "import a\n" * 9,
+            "import a\n" * 8 + "import x\nimport a\n",
+            "import x\n" + "import a\n" * 9,
+        ),
+        (
+            "t.py",
+            cases_of("one", "two", "last"),
+            cases_of("one", "mine", "two", "last"),
+            cases_of("one", "two", "last", "mine"),
+        ),
+        (
+            "pool.py",
+            pools(),
+            pools(A=DESTROY),
+            pools().replace("class A:\n", f"class A:{DESTROY}\n"),
+        ),
+    ],
+    ids=["entry", "flag", "text", "import", "a whole test", "a whole method"],
+)
+def test_a_run_of_lines_that_upstream_put_elsewhere(
+    upstream: Miniature, path: str, old: str, ours: str, theirs: str
+) -> None:
+    upstream.commit("Add it", {path: old})
+    upstream.tag("v1d")
+    patch = upstream.patch("v1d", {path: ours})
+    landed = upstream.commit("Theirs (#4)", {path: theirs})
+    upstream.commit("And more (#5)", {"README": "More.\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch, bases=("v1d", "v2")).report
+    assert report.verdict is Verdict.CONFLICT
+    (evidence,) = shown(report, EvidenceKind.DUPLICATE)
+    assert (evidence.commit, evidence.paths) == (landed, (path,))
+
+
+def test_lines_that_two_commits_added_are_no_run(upstream: Miniature) -> None:
+    first, second = "    pool.look(batch)\n", "    pool.count_all_of(batch)\n"
+    at, end = "    pool.settle_grow(batch)\n", "    return pool.grow_total\n"
+    old = edited(POOL, (end, "    pool.wait()\n" * 8 + end))
+    upstream.commit("Wait", {POOL_PATH: old})
+    upstream.tag("v1d")
+    patch = upstream.patch("v1d", {POOL_PATH: edited(old, (end, first + second + end))})
+    upstream.commit("Look (#2)", {POOL_PATH: edited(old, (at, first + at))})
+    upstream.commit("Count (#3)", {POOL_PATH: edited(old, (at, first + second + at))})
+    upstream.tag("v2")
+    assert judged(upstream, patch, bases=("v1d", "v2")).report.verdict is Verdict.CLEAN

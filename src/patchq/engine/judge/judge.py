@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from patchq.engine.judge import predicates
 from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
+from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone_code import (
@@ -29,7 +30,6 @@ from patchq.engine.judge.text_check import State
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, locate, split_units
-from patchq.engine.series.repeated_lines import brought_by, find_duplicate
 from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_predicates
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -46,7 +46,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 14
+RULES = 15
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -246,7 +246,7 @@ class Judge:
         ruled = self._ruled(facts, self._carried_hunks(facts, upstream))
         if ruled is not None:
             return ruled
-        twice = self._duplicates(units, states, facts)
+        twice = list(duplicates(self._span, units, states, facts))
         if twice:
             hunks = tuple(
                 replace(hunk, state=HunkState.CONFLICTING, offset=None)
@@ -343,43 +343,6 @@ class Judge:
                     else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
                 )
         return tuple(outcomes)
-
-    def _duplicates(
-        self, units: Sequence[Unit], states: Sequence[State], facts: Facts
-    ) -> list[tuple[tuple[str, int], Evidence]]:
-        """Hunks whose added lines upstream put elsewhere in the file, with the evidence."""
-        applying = {
-            (unit.file, index)
-            for unit, state in zip(units, states, strict=True)
-            if state is State.APPLIES
-            for index in unit.hunks
-        }
-        found = []
-        for change in facts.case.patch.files:
-            path = change.paths[-1]
-            before, ours = facts.case.applied.before.get(path), facts.entries.get(path)
-            after = self._objects.file(facts.merged.tree, path)
-            if before is None or ours is None or after is None or before == ours:
-                continue
-            texts = [self._objects.blob(entry) for entry in (before, ours, after)]
-            for hunk in change.hunks:
-                place = (change.paths[0], hunk.index)
-                duplicate = find_duplicate(hunk, *texts) if place in applying else None
-                if duplicate is None:
-                    continue
-                name = facts.placements[path].new or path
-                commit = brought_by(
-                    duplicate, texts[0], self._span.commits((path,)), name, self._objects
-                )
-                line = duplicate.lines[0].decode(errors="replace")
-                text = f"upstream put {line!r} elsewhere in the file; the merge would repeat it"
-                found.append(
-                    (
-                        place,
-                        self._span.evidence(EvidenceKind.DUPLICATE, text, commit, paths=(name,)),
-                    )
-                )
-        return found
 
     def _lost_references(self, facts: Facts) -> list[LostReference]:
         """The files that the patch edits and that nothing names any more."""

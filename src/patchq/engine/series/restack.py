@@ -161,7 +161,7 @@ class Restacker:
                 continue
             texts = [self._objects.read(entry.oid) for entry in sides if entry]
             for hunk in change.hunks:
-                duplicate = find_duplicate(hunk, *texts)
+                duplicate = find_duplicate(hunk, path, *texts)
                 if duplicate:
                     line = duplicate.lines[0].decode(errors="replace").strip()
                     raise FindingsError(
