@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.judge.case import Facts
-from patchq.engine.judge.text_check import State
+from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.engine.series.repeated_lines import brought_by, find_duplicate
 from patchq.engine.workspace.upstream_range import UpstreamRange

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from patchq.engine.judge.case import Facts
-from patchq.engine.judge.history_walk import HunkHistory, LandedState
-from patchq.engine.judge.moved_removals import StillThere
-from patchq.engine.judge.text_check import State
+from patchq.engine.judge.landing.history_walk import HunkHistory, LandedState
+from patchq.engine.judge.landing.moved_removals import StillThere
+from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts

@@ -23,10 +23,10 @@ from patchq.engine.judge.gone_code import (
     symbol_removal,
     whole_file,
 )
-from patchq.engine.judge.history_walk import HistoryWalker, HunkHistory, LandedState
-from patchq.engine.judge.moved_removals import Removals
+from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
+from patchq.engine.judge.landing.moved_removals import Removals
+from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.outcomes import is_gone, outcomes, trail_outcomes, unsettled
-from patchq.engine.judge.text_check import State
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, locate, split_units

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchq.engine.judge.case import Facts
-from patchq.engine.judge.history_walk import HunkHistory
-from patchq.engine.judge.text_check import State
+from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.text_check import State
 from patchq.engine.workspace.upstream_range import Whereabouts
 from patchq.git.history import CommitInfo
 from patchq.model.patch import Patch

@@ -14,9 +14,9 @@ from patchq.engine.judge.cache import VerdictCache
 from patchq.engine.judge.case import Case, Judgement
 from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
-from patchq.engine.judge.history_walk import HistoryWalker
 from patchq.engine.judge.judge import RULES, Judge
-from patchq.engine.judge.text_check import State
+from patchq.engine.judge.landing.history_walk import HistoryWalker
+from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange

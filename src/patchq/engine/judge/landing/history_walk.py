@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.judge.surviving_lines import still_there
-from patchq.engine.judge.text_check import State, TextCheck
+from patchq.engine.judge.landing.surviving_lines import still_there
+from patchq.engine.judge.landing.text_check import State, TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
