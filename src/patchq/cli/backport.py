@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli import output
+from patchq.cli.options import DryRun, Json, Main
 from patchq.cli.session import session
 from patchq.errors import InputError
 
@@ -47,10 +48,7 @@ def backport(
         list[str] | None,
         typer.Option("--exclude", metavar="GLOB", help="Leave these files out, too (gitignore)."),
     ] = None,
-    main: Annotated[
-        str | None,
-        typer.Option("--main", metavar="REF", help="Upstream's main: a branch or a commit."),
-    ] = None,
+    main: Main = None,
     with_prerequisites: Annotated[
         bool, typer.Option("--with-prerequisites", help="Bring what it needs, as patches.")
     ] = False,
@@ -60,12 +58,10 @@ def backport(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=0, help="The most prerequisites.")
     ] = 5,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> int:
-    """Bring upstream changes onto a tag, as patches on top of its series.
+    """Make patches of upstream changes, on top of a series.
 
     Where one does not apply, the earlier upstream commits that it needs are searched for and
     shown. All that is asked for comes in, or nothing (exit code 1).

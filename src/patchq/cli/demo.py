@@ -17,7 +17,7 @@ def demo(
         ),
     ] = None,
 ) -> int:
-    """Build a miniature upstream and take a series through two of its releases. Offline.
+    """Build a miniature upstream and try patchq on it, offline.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
 
 

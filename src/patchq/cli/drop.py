@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, asked_reason, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import asked_reason, change, patch_names
 
 
 def drop(
@@ -20,7 +21,7 @@ def drop(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Take patches out of a series, or let held ones go.
+    """Take patches out of a series, with a reason.
 
     They are kept in retired.yaml with the reason, so that `patchq revive` brings them back. The
     patches above are merged onto what is left; where one does not merge, nothing is written.

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli import output
+from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.series_edits import patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from patchq.engine.edit.state import Edit
-
-SCHEMA = "patchq.edit-opened/1"
 
 
 def edit(
@@ -33,7 +32,9 @@ def edit(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Say what was opened as JSON.")] = False,
 ) -> None:
-    """Open a series in .patchq/edit, one commit a patch, for any git tool.
+    """Open a series as commits, to change with any git tool.
+
+    The worktree is .patchq/edit, one commit a patch.
 
     Amend, rebase, split, reorder, drop and add commits there; `patchq refresh` then brings them
     back as patch files. A commit's Patch-Name trailer says which file it is.
@@ -70,17 +71,14 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
 
     path = run.workspace.state_dir / WORKTREE
     if as_json:
-        from patchq.report.document import render_document
-
         document = {
-            "schema": SCHEMA,
             "series": opened.tag,
             "worktree": str(path),
             "guards": list(opened.guards),
             "opened": list(opened.open_names),
             "commits": dict(opened.commits),
         }
-        typer.echo(render_document(document), nl=False)
+        output.document("edit-opened", document)
         return
     count = len(opened.open_names)
     above = len(opened.commits) - count

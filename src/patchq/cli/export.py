@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import FindingsError, InputError
@@ -100,7 +100,9 @@ def export(
     ] = _Mode.VENV,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
-    """Write a tag's patched source tree: a directory, a tarball, a quilt series, a git branch.
+    """Write a tag's patched source tree.
+
+    As a directory, an archive, a quilt series, a git branch or patches alone.
 
     The patches are applied strictly, in order, and the series is verified. The same series, lock
     and guards give the same tar everywhere; the tree's patchq-manifest.json names what it was made

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli import output
+from patchq.cli.options import Json
 from patchq.cli.session import session
 
 
@@ -23,8 +25,9 @@ def fetch(
     whole: Annotated[
         bool, typer.Option("--whole", help="All files of history too; nothing is fetched later.")
     ] = False,
+    json: Json = False,
 ) -> None:
-    """Bring the bases that upstream.lock names, and check them against it.
+    """Bring the locked bases into the store, and check them.
 
     \b
     Examples:
@@ -41,7 +44,12 @@ def fetch(
     places = (place for place in (run.upstream, run.lock.upstream) if place and is_url(place))
     url = next(places, None)
     remote = url and Remote(url, run.store.directory, terminal=sys.stderr.isatty())
+    rows = []
     for base, outcome in fetch_bases(run.workspace, run.store, remote or None, bases):
-        typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")
+        rows.append({"name": base.name, "commit": base.commit, "outcome": outcome.value})
+        if not json:
+            typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")
     if whole and run.store.gaps is not None:
         run.store.gaps.close_all(base.commit for base in bases if base.archive is None)
+    if json:
+        output.document("fetch", {"bases": rows})

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants, selected_guards
-from patchq.cli.series_edits import TagOption
+from patchq.cli import output
+from patchq.cli.options import Guards, TagOption, Variants, selected_guards
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from patchq.engine.series.selection import Selection
-
-SCHEMA = "patchq.files/1"
 
 
 def files(
@@ -30,7 +28,7 @@ def files(
     paths: Annotated[bool, typer.Option("--paths", help="Print the paths alone.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
-    """List the files that a series touches, each with the patches that touch it, in order.
+    """List the files that a series touches, with their patches.
 
     \b
     Examples:
@@ -58,15 +56,12 @@ def files(
 
 
 def _print_json(selection: Selection, found: Mapping[str, tuple[str, ...]]) -> None:
-    from patchq.report.document import render_document
-
     document = {
-        "schema": SCHEMA,
         "series": selection.directory.tag,
         "guards": sorted(selection.guards),
         "files": [{"path": path, "patches": list(patches)} for path, patches in found.items()],
     }
-    typer.echo(render_document(document), nl=False)
+    output.document("files", document)
 
 
 def register(app: typer.Typer) -> None:

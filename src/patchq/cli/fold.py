@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 
 
 def fold(
@@ -17,7 +18,9 @@ def fold(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Fold patches into another one, which keeps its name, place and message.
+    """Fold patches into another one.
+
+    It keeps its name, place and message.
 
     Fields that can hold for the whole are taken over; those that end a patch's life are not, and
     are named. The patched tree stays the same, else nothing is written.

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 from patchq.cli.session import session
 
 
@@ -26,7 +27,7 @@ def guard(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Set the guards of a patch, or show them where none are given.
+    """Set the guards of a patch, or show them.
 
     With --when, any of the guards turns the patch on; a guard of --unless turns it off, and wins.
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli import output
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from patchq.engine.series.message import Wording
     from patchq.engine.workspace.project import Project
     from patchq.model.patch import Patch
-
-SCHEMA = "patchq.header/1"
 
 
 def header(
@@ -47,7 +47,9 @@ def header(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Show or edit the header of a patch: its message and its DEP-3 fields.
+    """Show or edit the header of a patch.
+
+    That is its message and its DEP-3 fields.
 
     A field is changed on its own line, and every other byte of the file stays. Without options the
     header is printed.
@@ -139,8 +141,6 @@ def _from_editor(project: Project, words: Wording) -> Wording:
 
 
 def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
-    from patchq.report.document import render_document
-
     series = tag or run.newest_series
     directory = run.workspace.load(series)
     patch = directory.patches[directory.series.entry(name).name]
@@ -149,7 +149,6 @@ def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
         return
     header = patch.header
     document = {
-        "schema": SCHEMA,
         "series": series,
         "patch": name,
         "subject": header.subject,
@@ -158,7 +157,7 @@ def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
         "body": header.body,
         "fields": [{"key": field.key, "value": field.value} for field in header.trailers],
     }
-    typer.echo(render_document(document), nl=False)
+    output.document("header", document)
 
 
 def register(app: typer.Typer) -> None:

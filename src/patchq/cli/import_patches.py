@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.selecting import selected_guards
+from patchq.cli.options import selected_guards
 from patchq.cli.series_edits import change
 from patchq.cli.session import session
 from patchq.errors import InputError

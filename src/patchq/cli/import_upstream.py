@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli import output
+from patchq.cli.options import After, Json
 from patchq.cli.session import session
 
 
@@ -35,9 +37,8 @@ def import_upstream(
     platform: Annotated[
         str | None, typer.Option(metavar="TAG", help="For this platform, of several wheels.")
     ] = None,
-    after: Annotated[
-        str | None, typer.Option(metavar="BASE", help="Put it behind BASE and not at the end.")
-    ] = None,
+    after: After = None,
+    json: Json = False,
 ) -> None:
     """Import a source archive or wheel as a base, and lock it.
 
@@ -61,6 +62,11 @@ def import_upstream(
         label = f"import-upstream {source} --tag {tag}"
         added = add_bases(workspace, [base], after=after, label=label)
     assert base.archive is not None
+    if json:
+        archive = {"file": file.name, "sha256": base.archive.sha256, "covers": base.archive.covers}
+        facts = {"name": tag, "commit": base.commit, "tree": base.tree, "archive": archive}
+        output.document("import-upstream", {**facts, "added": bool(added)})
+        return
     why = "trust on first use" if added else "unchanged"
     typer.echo(f"{tag} = {base.commit} (sha256 {base.archive.sha256} of {file.name}; {why})")
     typer.echo(f"covers {' '.join(base.archive.covers) or 'everything'}")

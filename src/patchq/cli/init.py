@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli import output
+from patchq.cli.options import Json
 from patchq.cli.session import session
 
 
@@ -24,6 +26,7 @@ def init(
         str | None,
         typer.Option(metavar="URL|PATH", help="The upstream repository.", show_default=False),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Make a directory a workspace for a patch series.
 
@@ -43,5 +46,9 @@ def init(
             hint="patchq init --upstream URL, or the path of a clone.",
         )
     workspace = make_workspace(run.start / directory, location)
+    if json:
+        document = {"workspace": str(workspace.root), "upstream": workspace.lock().upstream}
+        output.document("init", document)
+        return
     typer.echo(f"{workspace.root} is a workspace for {workspace.lock().upstream}")
     typer.echo("Next: `patchq lock TAG` there pins a base, `patchq import FILE…` takes patches.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli import output
 from patchq.cli.session import session
 from patchq.model.workspace import LOCK
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from patchq.engine.series.lint import Finding, Severity
     from patchq.model.workspace import Workspace
-
-SCHEMA = "patchq.lint/1"
 
 
 def register(app: typer.Typer) -> None:
@@ -58,7 +57,7 @@ def lint(
     findings += [finding for tag in names for finding in lint(here.workspace, tag)]
     counts = Counter(finding.severity for finding in findings)
     if as_json:
-        typer.echo(_json(findings), nl=False)
+        _print_json(findings)
     else:
         typer.echo(_text(findings, counts, len(names)))
     if counts[Severity.ERROR]:
@@ -83,22 +82,16 @@ def _text(findings: Sequence[Finding], counts: Counter[Severity], series: int) -
     return "\n".join([*map(str, findings), f"{totals or 'nothing found'} in {series} series"])
 
 
-def _json(findings: Sequence[Finding]) -> str:
-    from patchq.report.document import render_document
-
-    return render_document(
+def _print_json(findings: Sequence[Finding]) -> None:
+    rows = [
         {
-            "schema": SCHEMA,
-            "findings": [
-                {
-                    "severity": finding.severity.value,
-                    "code": finding.code.value,
-                    "file": finding.where.file,
-                    "line": finding.where.line,
-                    "text": finding.text,
-                    "fixable": finding.fixable,
-                }
-                for finding in findings
-            ],
+            "severity": finding.severity.value,
+            "code": finding.code.value,
+            "file": finding.where.file,
+            "line": finding.where.line,
+            "text": finding.text,
+            "fixable": finding.fixable,
         }
-    )
+        for finding in findings
+    ]
+    output.document("lint", {"findings": rows})

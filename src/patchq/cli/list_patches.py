@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.session import session
 
 PIPE_WIDTH = 400
@@ -27,7 +27,7 @@ def list_patches(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
-    """List the patches of a series in order, and which of them are active.
+    """List the patches of a series in order.
 
     A patch is active under the workspace's default guards, those given by --with, and those of
     the variants; `-` marks one that is not. AGE is on how many bases in a row the patch has stood.

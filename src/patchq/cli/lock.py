@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli import output
+from patchq.cli.options import After, Json
 from patchq.cli.session import Session, session
 
 
@@ -21,15 +23,13 @@ def lock(
         list[str] | None,
         typer.Argument(metavar="NAME[=COMMIT]…", help="A tag, or a commit or ref given a name."),
     ] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(metavar="BASE", help="Put them behind BASE and not at the end."),
-    ] = None,
+    after: After = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only look whether locked tags moved upstream.")
     ] = False,
+    json: Json = False,
 ) -> None:
-    """Pin tags or commits of the upstream as bases in upstream.lock.
+    """Pin upstream tags or commits in upstream.lock.
 
     \b
     Examples:
@@ -43,14 +43,14 @@ def lock(
     if check:
         if after is not None:
             raise InputError("--check adds nothing: leave --after out")
-        _check(run, names or [])
+        _check(run, names or [], as_json=json)
     elif names:
-        _add(run, names, after)
+        _add(run, names, after, as_json=json)
     else:
         raise InputError("name what to lock", hint="patchq lock TAG, or NAME=COMMIT.")
 
 
-def _add(run: Session, names: list[str], after: str | None) -> None:
+def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) -> None:
     from patchq.engine.workspace.upstream import Upstream, add_bases, lock_names, parse_request
     from patchq.git.remote import Remote
 
@@ -64,6 +64,20 @@ def _add(run: Session, names: list[str], after: str | None) -> None:
     with run.writing() as workspace:
         label = " ".join(["lock", *names])
         added = add_bases(workspace, [pin.base for pin in pins], after=after, label=label)
+    if as_json:
+        rows = [
+            {
+                "name": pin.base.name,
+                "commit": pin.base.commit,
+                "tree": pin.base.tree,
+                "date": pin.base.date,
+                "found_as": pin.origin,
+                "added": pin.base.name in added,
+            }
+            for pin in pins
+        ]
+        output.document("lock", {"bases": rows})
+        return
     for pin in pins:
         if pin.base.name in added:
             why = f"{pin.origin} of {upstream}; trust on first use"
@@ -72,7 +86,7 @@ def _add(run: Session, names: list[str], after: str | None) -> None:
             typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
 
 
-def _check(run: Session, names: list[str]) -> None:
+def _check(run: Session, names: list[str], *, as_json: bool) -> None:
     from patchq.engine.workspace.upstream import Upstream, moved
     from patchq.errors import UpstreamError
     from patchq.git.remote import Remote
@@ -80,15 +94,21 @@ def _check(run: Session, names: list[str]) -> None:
     location = run.upstream or run.lock.upstream
     bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
     remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
-    bad = []
+    bad, rows = [], []
     for base, found in moved(Upstream(run.store, remote), bases):
+        rows.append({"name": base.name, "locked": base.commit, "upstream": found})
+        if found not in (None, base.commit):
+            bad.append(base.name)
+        if as_json:
+            continue
         if found is None:
             typer.echo(f"{base.name}: upstream has no tag of this name; locked by commit")
         elif found == base.commit:
             typer.echo(f"{base.name}: unchanged")
         else:
             typer.echo(f"{base.name}: moved to {found}, upstream.lock has {base.commit}")
-            bad.append(base.name)
+    if as_json:
+        output.document("lock-check", {"bases": rows, "moved": bad})
     if bad:
         raise UpstreamError(
             f"moved upstream: {', '.join(bad)}",

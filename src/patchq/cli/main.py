@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,16 +12,19 @@ import typer
 
 from patchq import __version__
 from patchq.cli import completion
-from patchq.cli.session import Session
+from patchq.cli.commands import Commands, register_all
+from patchq.cli.output import Colour, apply_colour
+from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import tolerant
-from patchq.errors import PatchqError
+from patchq.errors import InputError, PatchqError
 from patchq.signals import Interrupted
 
 INTERRUPTED = 130
 
 app = typer.Typer(
     name="patchq",
-    no_args_is_help=True,
+    cls=Commands,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -52,6 +54,15 @@ def start(
             help="Another copy of the upstream: a clone that lends its objects, or a URL.",
         ),
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Results and errors only: no notices.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Show each git command and its time.")
+    ] = False,
+    colour: Annotated[
+        Colour, typer.Option("--color", metavar="WHEN", help="auto, always or never.")
+    ] = Colour.AUTO,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     _show_version: Annotated[
         bool,
@@ -59,16 +70,33 @@ def start(
     ] = False,
 ) -> None:
     """Global options."""
-    run = Session(directory, upstream, debug)
+    apply_colour(colour)
+    if verbose:
+        show_git_commands()
+    run = Session(directory, upstream, debug, quiet=quiet)
     if isinstance(context.obj, list):
         context.obj.append(run)
     context.obj = run
+    if context.invoked_subcommand is None:
+        _bare(context)
+
+
+def _bare(context: typer.Context) -> None:
+    """``patchq`` alone: the status of the workspace, outside of one the help."""
+    from patchq.cli.status import status
+
+    try:
+        session(context).workspace  # noqa: B018
+    except InputError:
+        typer.echo(context.get_help())
+        raise typer.Exit(2) from None
+    status(context)
 
 
 def main() -> int:
     """Run the command line; its exit code.
 
-    0 fine, 1 findings that need a person, 2 usage or bad input, 3 upstream, lock or network,
+    0 fine, 1 findings that need review, 2 usage or bad input, 3 upstream, lock or network,
     130 interrupted (128 and the number of any other signal).
     """
     sys.stdout, sys.stderr = tolerant(sys.stdout), tolerant(sys.stderr)
@@ -99,8 +127,9 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         _say(str(error))
-        if error.hint:
-            _say(error.hint, label="hint")
+        elsewhere = started[0].elsewhere(error) if started else None
+        if hint := elsewhere or error.hint:
+            _say(hint, label="hint")
         return error.exit_code
     except OSError as error:
         if debug:
@@ -131,40 +160,4 @@ def _words(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
-# The modules of the commands, in the order of the help; each adds its own to the app.
-COMMANDS = (
-    "init",
-    "status",
-    "lock",
-    "fetch",
-    "import_upstream",
-    "import_patches",
-    "backport",
-    "list_patches",
-    "show",
-    "files",
-    "edit",
-    "refresh",
-    "new",
-    "drop",
-    "rename",
-    "move",
-    "fold",
-    "split",
-    "guard",
-    "header",
-    "diff",
-    "port",
-    "lint",
-    "rebase",
-    "report",
-    "why",
-    "revive",
-    "undo",
-    "export",
-    "verify",
-    "demo",
-)
-
-for command in COMMANDS:
-    import_module(f"patchq.cli.{command}").register(app)
+register_all(app)

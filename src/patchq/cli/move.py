@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 
 
 def move(

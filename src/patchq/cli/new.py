@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.series_edits import patch_names
 from patchq.cli.session import session
 
@@ -27,7 +27,9 @@ def new(
     variants: Variants = None,
     json: Annotated[bool, typer.Option("--json", help="Say what was opened as JSON.")] = False,
 ) -> None:
-    """Begin a new patch: open the series in .patchq/edit with an empty commit for it on top.
+    """Begin a new patch.
+
+    Opens the series in .patchq/edit with an empty commit for it on top.
 
     Make the change there; `patchq refresh --amend` puts it into the patch and writes it.
 

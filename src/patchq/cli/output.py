@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -17,6 +17,25 @@ from patchq.model.verdict import Matrix, Report
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class Colour(Enum):
+    """When output is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+def apply_colour(colour: Colour) -> None:
+    """Have all output coloured or not; see NO_COLOR and FORCE_COLOR in rich's documentation."""
+    if colour is Colour.AUTO:
+        return
+    wanted, other = ("FORCE_COLOR", "NO_COLOR")
+    if colour is Colour.NEVER:
+        wanted, other = other, wanted
+    os.environ.pop(other, None)
+    os.environ[wanted] = "1"
 
 
 class Format(Enum):
@@ -118,6 +137,13 @@ def paged() -> Iterator[Console]:
     os.environ.setdefault("LESS", "FRX")
     with console.pager(styles=True):
         yield console
+
+
+def document(kind: str, facts: Mapping[str, object]) -> None:
+    """Print ``facts`` as a JSON document with the schema ``patchq.<kind>/1``."""
+    from patchq.report.document import render_document
+
+    text(render_document({"schema": f"patchq.{kind}/1", **facts}))
 
 
 def text(content: str, to: Path | None = None) -> None:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, patch_names
+from patchq.cli.options import DryRun
+from patchq.cli.series_edits import patch_names
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchq.engine.rebase.port import Ported
-
-SCHEMA = "patchq.port/1"
 
 
 def port(
@@ -34,7 +33,7 @@ def port(
     dry_run: DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> int:
-    """Take patches to the series of other tags, forwards and backwards.
+    """Take patches to the series of other tags.
 
     They are judged as in a rebase, on top of the series that is there, and added at its end. For a
     tag where one of them needs a person nothing is written; the other tags get theirs.
@@ -106,17 +105,16 @@ def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
 
 
 def _print_json(source: str, ported: Sequence[Ported], dry_run: bool) -> None:
-    from patchq.report.document import render_document
+    from patchq.cli import output
     from patchq.report.jsonreport import report_fields
 
     document = {
-        "schema": SCHEMA,
         "series": source,
         "dry_run": dry_run,
         "written": {each.report.onto: list(each.added) for each in ported if each.added},
         "reports": [report_fields(each.report) for each in ported],
     }
-    typer.echo(render_document(document), nl=False)
+    output.document("port", document)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, written_words
+from patchq.cli import output
+from patchq.cli.options import DryRun
+from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from patchq.engine.edit.session import Refreshed, RefreshedPatch
-
-SCHEMA = "patchq.refresh/1"
 
 
 def refresh(
@@ -23,7 +23,9 @@ def refresh(
     dry_run: DryRun = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
-    """Write what was done in .patchq/edit back as patch files, and close the edit.
+    """Write the commits of the open edit back as patches.
+
+    Then the edit in .patchq/edit is closed.
 
     Only patches that changed are written. Patches above the opened one are put back on top; where
     one of them no longer merges, nothing is written and the edit stays open.
@@ -78,11 +80,8 @@ def _names(outcome: RefreshedPatch) -> str:
 
 
 def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
-    from patchq.report.document import render_document
-
     changes = refreshed.edited.changes
     document = {
-        "schema": SCHEMA,
         "series": refreshed.edit.tag,
         "dry_run": dry_run,
         "patches": [
@@ -92,7 +91,7 @@ def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
         "written": sorted(changes.written),
         "removed": sorted(changes.removed),
     }
-    typer.echo(render_document(document), nl=False)
+    output.document("refresh", document)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 
 
 def rename(
@@ -17,7 +18,9 @@ def rename(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Rename a patch; its bytes stay, and patches that require it follow.
+    """Rename a patch.
+
+    Its bytes stay, and patches that require it follow.
 
     \b
     Examples:

@@ -53,7 +53,9 @@ def report(
         ),
     ] = "",
 ) -> int:
-    """Report what becomes of each patch on another base, with evidence. Writes no series.
+    """Report what becomes of each patch on another base.
+
+    Each verdict has its evidence. No series is written.
 
     Exits 1 where a retired patch is needed again, or --fail-on says so.
 

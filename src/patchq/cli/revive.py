@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, change, patch_names
+from patchq.cli.options import DryRun, Json
+from patchq.cli.series_edits import change, patch_names
 
 
 def revive(
@@ -18,7 +19,7 @@ def revive(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Bring a retired or held patch back, carried onto the series' own base.
+    """Bring a retired or held patch back into its series.
 
     It is judged again; one that does not merge is refused with the reason.
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from patchq.cli import output
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
     from patchq.engine.series.edits import Edited
     from patchq.engine.series.restack import DirectoryChanges
     from patchq.engine.workspace.project import Project
-
-SCHEMA = "patchq.edited/1"
-
-TagOption = Annotated[
-    str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")]
 
 
 def change(
@@ -98,11 +89,8 @@ def asked_reason(reason: str | None, question: str) -> str:
 
 
 def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
-    from patchq.report.document import render_document
-
     changes = edited.changes
     document = {
-        "schema": SCHEMA,
         "series": series,
         "dry_run": dry_run,
         "written": sorted(changes.written),
@@ -110,4 +98,4 @@ def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
         "order": list(edited.new.series.names),
         "notes": list(edited.notes),
     }
-    typer.echo(render_document(document), nl=False)
+    output.document("edited", document)

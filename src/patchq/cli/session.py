@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from patchq.errors import InputError, PatchqError
+from patchq.files import replace_file
+from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ class Session:
     start: Path
     upstream: str | None
     debug: bool
+    quiet: bool = False
     _shown: list[Status] = field(default_factory=list, compare=False)
 
     @cached_property
@@ -65,7 +69,7 @@ class Session:
             self.workspace, location, terminal=sys.stderr.isatty(), showing=self._fetching
         )
         for limit in opened.limits:
-            self.notice(limit)
+            self._notice_once(limit)
         return opened.store
 
     @property
@@ -137,7 +141,36 @@ class Session:
 
     def notice(self, text: str) -> None:
         """Say something on stderr that is neither result nor error."""
+        if self.quiet:
+            return
         typer.echo(f"patchq: {text}", err=True)
+
+    def _notice_once(self, text: str) -> None:
+        """Say something that stays true for long, once a workspace."""
+        said = self.workspace.cache_dir / "notices"
+        known = said.read_text().splitlines() if said.is_file() else []
+        digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        if digest in known or self.quiet:
+            return
+        self.notice(text)
+        said.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(said, "".join(f"{line}\n" for line in (*known, digest)).encode())
+
+    def elsewhere(self, error: PatchqError) -> str | None:
+        """Where a patch that a series does not have is found instead."""
+        if not isinstance(error, NoSuchPatchError):
+            return None
+        try:
+            workspace = find_workspace(self.start)
+            names = [
+                tag
+                for tag in workspace.series_names()
+                if meant_name(error.name, workspace.series(tag).names)
+                in workspace.series(tag).names
+            ]
+        except PatchqError:
+            return None
+        return f"It is in the series on {', '.join(names)}." if names else None
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Progress]:
@@ -163,6 +196,13 @@ class Session:
         yield
         for status in self._shown:
             status.start()
+
+
+def show_git_commands() -> None:
+    """Write each git command and the time it took to stderr."""
+    from patchq.git.process import observe
+
+    observe(lambda words, seconds: typer.echo(f"git {words} ({seconds:.3f} s)", err=True))
 
 
 class _Progress:

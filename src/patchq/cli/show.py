@@ -19,7 +19,7 @@ def show(
     raw: Annotated[bool, typer.Option("--raw", help="Print the file's bytes, no more.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what it says as JSON.")] = False,
 ) -> None:
-    """Show one patch: what its header says, the files and hunks it has, then the diff.
+    """Show one patch: header, files, hunks and diff.
 
     \b
     Examples:

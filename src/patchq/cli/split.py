@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.series_edits import DryRun, Json, TagOption, change, patch_names
+from patchq.cli.options import DryRun, Json, TagOption
+from patchq.cli.series_edits import change, patch_names
 
 if TYPE_CHECKING:
     from patchq.engine.series.edits import PatchPart
@@ -34,7 +35,9 @@ def split(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Split a patch: what --take names becomes a patch of its own, right behind it.
+    """Split a patch in two.
+
+    What --take names becomes a patch of its own, right after it.
 
     Both keep author, date, message and all fields. The patched tree stays the same.
 

@@ -13,7 +13,9 @@ def status(
     context: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
 ) -> None:
-    """Show where the workspace stands: upstream, series, a rebase under way, what undo does.
+    """Show where the workspace stands.
+
+    Upstream, bases and series, a rebase or an edit under way, and what undo takes back.
 
     \b
     Examples:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli import output
+from patchq.cli.options import Json
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
-    from patchq.engine.workspace.transaction import StagedPath
+    from patchq.engine.workspace.transaction import Journal, StagedPath
 
 
 def undo(
@@ -17,8 +19,11 @@ def undo(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say only what would be taken back.")
     ] = False,
+    json: Json = False,
 ) -> None:
-    """Take back the last command that changed series/ or upstream.lock, one step a call.
+    """Take back the last command that changed the workspace.
+
+    That is series/ or upstream.lock, one step a call.
 
     What it wrote must be as it left it. Conflicts that were solved on the way stay remembered, in
     .patchq. Older states are git's to restore.
@@ -36,18 +41,30 @@ def undo(
         journal = transaction.newest(run.workspace)
         if journal is None:
             raise InputError("there is nothing to undo", hint="`git log` knows the rest.")
+        if json:
+            _print_json(journal, dry_run=True)
+            return
         typer.echo(f"would take back `{journal.label}` ({journal.time}):")
         for change in journal.changes:
             typer.echo(f"  {change.path}: {_outcome(change)}")
         return
     with run.writing() as workspace:
         journal = transaction.undo(workspace)
-    typer.echo(f"took back `{journal.label}`")
+    if json:
+        _print_json(journal, dry_run=False)
+    else:
+        typer.echo(f"took back `{journal.label}`")
     for change in journal.changes:
         if change.kind is transaction.Kind.KEPT:
             kept = transaction.aside(workspace.root, workspace.root / change.path)
             place = kept.relative_to(workspace.root)
             run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
+
+
+def _print_json(journal: Journal, *, dry_run: bool) -> None:
+    rows = [{"path": change.path, "outcome": _outcome(change)} for change in journal.changes]
+    facts = {"command": journal.label, "time": journal.time, "dry_run": dry_run}
+    output.document("undo", {**facts, "paths": rows})
 
 
 def _outcome(change: StagedPath) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.selecting import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
@@ -52,7 +52,9 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> int:
-    """Verify a series: it applies, its checks hold, it builds what each target asks for.
+    """Verify that a series applies, parses and builds right.
+
+    What can be proved without the hardware, in seconds; see docs/verify.md.
 
     The kernel's CMake project is evaluated with a real CMake for each target of
     series/patchq.yaml, before and after the series and patch by patch. No compiler and no CUDA is

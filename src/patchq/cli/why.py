@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from patchq.cli.options import Json
 from patchq.cli.session import session
 
 
@@ -16,8 +17,11 @@ def why(
         str | None,
         typer.Option("--onto", metavar="TAG", help="Only what happens on this base."),
     ] = None,
+    json: Json = False,
 ) -> int:
-    """Tell one patch's story: base by base, what became of it, and by which commit.
+    """Tell one patch's story, base by base.
+
+    What became of it on each base, and by which upstream commit.
 
     \b
     Examples:
@@ -26,12 +30,15 @@ def why(
     """
     from patchq.cli import output
     from patchq.engine.rebase.matrix import story
-    from patchq.report.story import render_story
+    from patchq.report.story import render_story, render_story_json
 
     run = session(context)
     with run.progress(f"following {name}") as progress:
         told = story(run.project, name, onto, progress)
-    render_story(told, output.terminal())
+    if json:
+        output.text(render_story_json(told))
+    else:
+        render_story(told, output.terminal())
     return 0
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -94,6 +95,14 @@ FetchMissing = Callable[[bytes], bool]
 """Told what git said of missing objects; whether they are here now, so that asking again helps."""
 
 
+_observers: list[Callable[[str, float], None]] = []
+
+
+def observe(observer: Callable[[str, float], None]) -> None:
+    """Have ``observer`` told each git command that ends, and how many seconds it took."""
+    _observers.append(observer)
+
+
 class GitFailedError(UpstreamError):
     """A git process ended with a status its caller did not allow for."""
 
@@ -171,8 +180,11 @@ class Git:
     def _end(
         self, args: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
     ) -> Result:
+        begun = time.perf_counter()
         process = self.start(args, environment)
         out, err = process.communicate(stdin)
+        for observer in _observers:
+            observer(" ".join(args), time.perf_counter() - begun)
         return Result(process.returncode, out, err)
 
     def text(self, *args: str, stdin: bytes = b"") -> str:

@@ -59,6 +59,14 @@ class SeriesEntry:
         )
 
 
+class NoSuchPatchError(InputError):
+    """A series has no patch of this name."""
+
+    def __init__(self, name: str, *, where: Where, hint: str):
+        super().__init__(f"no patch {name!r} in the series", where=where, hint=hint)
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Series:
     """A series file: its bytes, and what they say. Edits keep all other lines byte for byte."""
@@ -91,8 +99,8 @@ class Series:
             if entry.name == meant:
                 return entry
         near = near_names(name, self.names)
-        raise InputError(
-            f"no patch {name!r} in the series",
+        raise NoSuchPatchError(
+            name,
             where=self.where,
             hint=f"Did you mean {' or '.join(near)}?" if near else "patchq list shows them.",
         )

@@ -55,7 +55,7 @@ def report_fields(report: Report) -> dict[str, Any]:
         "base_commit": report.base_commit,
         "onto_commit": report.onto_commit,
         "guards": list(report.guards),
-        "patches": [_patch(patch) for patch in report.patches],
+        "patches": [patch_fields(patch) for patch in report.patches],
         "remembered": [_remembered(item) for item in report.remembered],
         "requirements": {
             "changes": [_requirement(change) for change in report.requirements.changes],
@@ -86,7 +86,8 @@ def _remembered(item: Remembered) -> dict[str, Any]:
     }
 
 
-def _patch(patch: PatchReport) -> dict[str, Any]:
+def patch_fields(patch: PatchReport) -> dict[str, Any]:
+    """One patch's report as fields of a document."""
     return {
         "name": patch.name,
         "kind": patch.kind,

@@ -10,16 +10,20 @@ from rich.text import Text
 from patchq.model.verdict import Action, Column, EvidenceKind, HunkOutcome, PatchReport, Story
 from patchq.report.cells import Cell, cell
 from patchq.report.commit import SHORT_ID, commit_of
+from patchq.report.document import render_document
+from patchq.report.jsonreport import patch_fields
 from patchq.report.sections import remembered_words
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
 from patchq.report.text import day
 
+SCHEMA = "patchq.story/1"
+
 _WORDS: dict[Action, str] = {
     Action.CARRY: "carried",
     Action.ADAPT: "carried, rewritten",
     Action.DROP: "left the series",
-    Action.REVIEW: "needs a person",
+    Action.REVIEW: "needs review",
 }
 
 
@@ -41,6 +45,29 @@ def render_story(story: Story, console: Console) -> None:
     for chapter in chapters:
         writer.blank()
         _write_chapter(writer, chapter)
+
+
+def render_story_json(story: Story) -> str:
+    """``story`` as a JSON document: a report for each base it was judged on."""
+    chapters = [found for column in story.columns if (found := cell(column, story.name))]
+    return render_document(
+        {
+            "schema": SCHEMA,
+            "name": story.name,
+            "subject": story.subject,
+            "kind": story.kind,
+            "ends": list(story.ends),
+            "bases": [
+                {
+                    "name": chapter.column.base,
+                    "date": chapter.column.date,
+                    "mark": chapter.mark.word,
+                    "patch": patch_fields(chapter.patch) if chapter.patch else None,
+                }
+                for chapter in chapters
+            ],
+        }
+    )
 
 
 def _write_chapter(writer: Writer, chapter: Cell) -> None:

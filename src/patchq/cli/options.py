@@ -1,4 +1,4 @@
-"""``--with`` and ``--variant``: the selection of a series that a command is about."""
+"""Options that several commands have, each in one form."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ import typer
 if TYPE_CHECKING:
     from patchq.cli.session import Session
 
+TagOption = Annotated[
+    str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
+]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="BASE", help="Put it after BASE instead of at the end."),
+]
+Main = Annotated[
+    str | None,
+    typer.Option("--main", metavar="REF", help="Upstream's main: a branch or a commit."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Guards = Annotated[
     list[str] | None,
     typer.Option("--with", metavar="GUARD", help="Turn a guard on; may be repeated."),

@@ -1,0 +1,1 @@
+"""What `patchq help TOPIC` shows."""
