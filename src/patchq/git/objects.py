@@ -100,6 +100,7 @@ class Objects:
         self._writer = LooseObjectDB(str(scratch))
         self._written: set[str] = set()
         self._sound: set[str] = set()
+        self._sound_below: set[str] = set()
         self._trees: dict[str, dict[str, Entry]] = {}
 
     def read(self, oid: str) -> bytes:
@@ -131,7 +132,8 @@ class Objects:
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
         """
-        unknown = [oid for oid in dict.fromkeys(oids) if oid not in self._sound | self._written]
+        known = self._sound | self._written
+        unknown = [oid for oid in dict.fromkeys(oids) if oid not in known]
         if len(unknown) > _MANY:
             self._verify_many(unknown)
         for oid in unknown:
@@ -155,8 +157,10 @@ class Objects:
 
     def verify_files(self, *trees: str) -> None:
         """:meth:`verify` all files below ``trees``."""
-        files = (entry for tree in trees for _, entry in self.walk(tree))
+        fresh = [tree for tree in trees if tree not in self._sound_below]
+        files = (entry for tree in fresh for _, entry in self.walk(tree))
         self.verify(entry.oid for entry in files if entry.mode != GITLINK_MODE)
+        self._sound_below.update(fresh)
 
     def has(self, oid: str) -> bool:
         """Whether the object can be read here."""
