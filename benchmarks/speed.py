@@ -1,6 +1,7 @@
 """How long a rebase takes: a small series and a long one, beside ``git rebase --onto``.
 
-The long series is made of real upstream commits, cut for the old tag one on top of the other.
+The long series is made of real upstream commits, cut for the old tag one on top of the other. A
+third is made of probes in functions that upstream removed: each has to be looked for everywhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from code_groups import CodeProbes
+from commit_groups import Stacker
+from probe import Fate
 from scratch import Scratch, rebase
 
 from patchq.engine.rebase.rebase import Rebased
@@ -60,6 +64,7 @@ def main() -> int:
         for name, series in (
             (f"{len(small)} patches of {options.series.name}", small),
             (f"{options.count} patches", _long_series(span, options)),
+            (f"{options.gone} patches whose code is gone", _gone_series(span, options)),
         ):
             print(f"{name}, {options.old} → {options.new}")
             _measure(root, options, series)
@@ -76,11 +81,17 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--new", default="v0.5.17")
     parser.add_argument("--future", default="d315eb725044", help="a commit of main past --new")
     parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--gone", type=int, default=100, help="patches whose code is gone")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tmpfs", type=Path, help="where to work, for instance /dev/shm")
     parser.add_argument("--no-git", action="store_true", help="leave git rebase out")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     return parser.parse_args()
+
+
+def _gone_series(span: UpstreamRange, options: argparse.Namespace) -> list[Patch]:
+    probes = CodeProbes(span, options.seed).probes(Fate.REMOVED, options.gone)
+    return [probe.patch for probe in Stacker(span).stack(probes, options.gone)]
 
 
 @contextmanager
