@@ -11,6 +11,7 @@ from patchq.engine.workspace.project import Project
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
 from patchq.model.lock import Base, Lock, render_lock
+from patchq.model.trust import TrustedTree, render_trust
 from patchq.model.workspace import Workspace
 
 
@@ -33,7 +34,8 @@ def make_workspace(
 ) -> Workspace:
     """A workspace with one series, on ``on``: ``patches`` in order, or as ``series`` says.
 
-    It lies beside ``upstream`` unless a ``root`` is given; ``settings`` is ``patchq.yaml``.
+    It lies beside ``upstream`` unless a ``root`` is given; ``settings`` is ``patchq.yaml``. The
+    build of upstream is trusted, for machines without a sandbox.
     """
     workspace = Workspace(root or upstream.path.parent / "workspace")
     workspace.series_dir.mkdir(parents=True, exist_ok=True)
@@ -44,6 +46,8 @@ def make_workspace(
     workspace.lock_path.write_bytes(render_lock(lock))
     if settings is not None:
         workspace.settings_path.write_text(settings)
+        trusted = [TrustedTree(base.name, base.tree) for base in lock.bases]
+        workspace.trust_path.write_bytes(render_trust(trusted))
     add_series(workspace, on, patches, series=series)
     return workspace
 

@@ -27,6 +27,7 @@ from patchq.sandbox.command import LIBRARIES, Command, Confinement, Finished
 _NEW_NAMESPACES = 0x10000000 | 0x40000000 | 0x08000000  # user, network, IPC
 _DIE_WITH_PARENT = 1
 _PROGRAM_INTERPRETER = 3
+_SIGNALLED = 128  # what bwrap adds to the number of a signal, as a shell does
 
 
 def serve() -> None:
@@ -117,7 +118,10 @@ def _run(command: Command, confinement: Confinement, wrapper: str, woken: int) -
     if fault:
         os.waitpid(child, 0)
         raise OSError(fault.decode(errors="replace"))
-    return _wait(child, command.limits.seconds, woken)
+    finished = _wait(child, command.limits.seconds, woken)
+    if confinement is Confinement.BUBBLEWRAP and finished.code > _SIGNALLED:
+        return Finished(_SIGNALLED - finished.code)
+    return finished
 
 
 def _wait(child: int, seconds: float, woken: int) -> Finished:
