@@ -11,9 +11,9 @@ import pytest
 from miniature import MakeMiniature
 from probing import SETTINGS, Bench, configure, lists, shape
 
-from patchq.engine.verify.build import cmake
 from patchq.engine.verify.build.architectures import property_flags
-from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.build.cmake import program as cmake
+from patchq.engine.verify.build.cmake.program import CMake, Evaluation, find_cmake
 from patchq.engine.verify.build.evaluate import BuildQuestion
 from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.errors import PatchqError, Where

@@ -133,7 +133,10 @@ def _arguments_for(name: str, file: str) -> Sequence[str]:
 
 def _bring(requirement: Requirement, scratch: Path, attempts: Sequence[Sequence[str]]) -> Path:
     if importlib.util.find_spec("pip") is None:
-        raise UpstreamError(f"pip is not installed for {sys.executable}", hint=_BY_HAND)
+        raise UpstreamError(
+            f"pip is not installed for {sys.executable}, though patchq depends on it",
+            hint=f"Install it there: `{sys.executable} -m ensurepip`. {_BY_HAND}",
+        )
     reason = ""
     for arguments in attempts:
         process = subprocess.run(

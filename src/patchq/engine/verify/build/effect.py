@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from patchq.engine.series.stack import Stack
-from patchq.engine.verify.build.cmake import has_cmake
+from patchq.engine.verify.build.cmake.program import has_cmake
 from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
 from patchq.engine.verify.build.inert import InertSince
 from patchq.engine.verify.build.layout import LISTS, is_cmake

@@ -22,18 +22,16 @@ from typing import Any
 
 from patchq.engine.verify.build import (
     architectures,
-    cmake,
     expressions,
     fetched,
     flag_lines,
     layout,
-    lists,
-    standins,
     stored,
     trace,
     values,
 )
-from patchq.engine.verify.build.cmake import CMake, Evaluation, find_cmake
+from patchq.engine.verify.build.cmake import lists, program, standins
+from patchq.engine.verify.build.cmake.program import CMake, Evaluation, find_cmake
 from patchq.engine.verify.build.fetched import fetched_sources
 from patchq.engine.verify.build.flag_lines import Call
 from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
@@ -88,9 +86,9 @@ class Prober:
         :class:`~patchq.sandbox.runner.NoSandboxError` where there is no sandbox and a question is
         not trusted.
         """
-        program = find_cmake()
+        installed = find_cmake()
         jobs = [
-            _Job(question, self._project(question.tree), self._settings, program)
+            _Job(question, self._project(question.tree), self._settings, installed)
             for question in questions
         ]
         known = {job.key: self._kept(job) for job in jobs}
@@ -352,7 +350,7 @@ def _own_version() -> str:
     modules = (
         stored,
         architectures,
-        cmake,
+        program,
         expressions,
         fetched,
         layout,
@@ -363,7 +361,7 @@ def _own_version() -> str:
         values,
     )
     files = [module.__file__ for module in modules]
-    paths = [Path(__file__), cmake.STANDINS, *(Path(file) for file in files if file)]
+    paths = [Path(__file__), program.STANDINS, *(Path(file) for file in files if file)]
     return sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()
 
 

@@ -1,9 +1,8 @@
 """What a project may not call while it is evaluated, and whether it did.
 
 The sandbox keeps the machine whole, and the known ways behind the stand-ins are taken away:
-commands without a stand-in by :func:`refusals`, the others by
-:mod:`~patchq.engine.verify.build.lists`. What came past all that is found in CMake's trace, so that
-nothing it touched is taken for an answer.
+commands without a stand-in by :func:`refusals`, the others by :mod:`.lists`. What came past all
+that is found in CMake's trace, so that nothing it touched is taken for an answer.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from patchq.engine.verify.build.lists import BEHIND, REFUSED, gets_behind
+from patchq.engine.verify.build.cmake.lists import BEHIND, REFUSED, gets_behind
 from patchq.errors import Where
 from patchq.model.verification import Remark
 

@@ -1,0 +1,339 @@
+"""Hostile CMake code in upstream: nothing of the host is touched, and what it tried is said."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine
+from miniature import MakeMiniature, Miniature
+from probing import Bench, lists
+from workspaces import make_workspace
+
+from patchq.engine.verify.build.cmake.lists import harmless
+from patchq.engine.verify.build.cmake.program import find_cmake
+from patchq.engine.verify.build.cmake.standins import find_escape
+from patchq.engine.verify.build.evaluate import BuildQuestion
+from patchq.engine.verify.build.values import LIMIT
+from patchq.errors import InputError, Where
+from patchq.model.settings import BuildSettings, Target
+from patchq.model.trust import TrustedTree, read_trust, render_trust
+from patchq.model.verification import Build
+from patchq.model.workspace import Workspace
+from patchq.sandbox.runner import CHOICE, NoSandboxError
+
+SECRET = "root-of-all-secrets"
+MACHINE = Target("machine", "aarch64", "13.0")
+
+
+@pytest.fixture
+def bench(miniature: MakeMiniature, tmp_path: Path) -> Bench:
+    host = tmp_path / "host"
+    host.mkdir()
+    (host / "victim").write_text(SECRET)
+    (host / "evil.cmake").write_text(f"add_library({SECRET} a.cu)\n")
+    (host / "CMakeLists.txt").write_text(f"add_library({SECRET} a.cu)\n")
+    return Bench(miniature(), tmp_path)
+
+
+def evaluated(bench: Bench, body: str, files: Mapping[str, str] | None = None) -> Build:
+    host = str(bench.directory / "host")
+    contents = {"CMakeLists.txt": lists(body), "a.cu": "", **(files or {})}
+    return bench.probe({name: text.replace("@host@", host) for name, text in contents.items()})
+
+
+def state(bench: Bench) -> dict[str, tuple[str, int, int]]:
+    found = {}
+    for path in (bench.directory / "host").iterdir():
+        facts = path.lstat()
+        found[path.name] = (path.read_text(), facts.st_mode, facts.st_mtime_ns)
+    return found
+
+
+WRITE = 'WRITE "@host@/new" x'
+HOSTILE = {
+    # the four ways that were found first
+    "include": ("include(evil.inc)\n", {"evil.inc": f"\n__file({WRITE})\n"}, "evil.inc:2"),
+    "continuation": (f'cmake_language(CALL "__fi\\\nle" {WRITE})\n', {}, "CMakeLists.txt:3"),
+    "environment": (
+        f"set(ENV{{Y}} file)\ncmake_language(CALL __$ENV{{Y}} {WRITE})\n",
+        {},
+        "CMakeLists.txt:4",
+    ),
+    "watch": ("variable_watch(X __file)\nset(X 1)\n", {}, "CMakeLists.txt:3"),
+    # behind the stand-ins by name
+    "original": (f"__file({WRITE})\n", {}, "CMakeLists.txt:3"),
+    "spaced": (f" \t__FILE \t({WRITE})\n", {}, "CMakeLists.txt:3"),
+    "after a bracket": (f'set(x a""[[)\n__file({WRITE})\nset(y ]])\n', {}, "CMakeLists.txt:4"),
+    "eval": (
+        f"cmake_language(EVAL CODE [[file({WRITE})\n__file({WRITE})]])\n",
+        {},
+        "CMakeLists.txt:3",
+    ),
+    "defer": (f"cmake_language(DEFER CALL __file {WRITE})\n", {}, "CMakeLists.txt:3"),
+    "forged": ('patchq_created("90")\n', {}, "CMakeLists.txt:3"),
+    "redefined": (
+        "set(n patchq)\nfunction(${n}_inside path)\nendfunction()\n"
+        'file(READ "@host@/victim" X)\nadd_library("${X}" a.cu)\n',
+        {},
+        "CMakeLists.txt:6",
+    ),
+    "moved": (
+        'set(PATCHQ_PROJECT "@host@")\nfile(READ "@host@/victim" X)\nadd_library("${X}" a.cu)\n',
+        {},
+        "CMakeLists.txt:4",
+    ),
+    # outside of the project
+    "read": ('file(READ "@host@/victim" X)\nadd_library("${X}" a.cu)\n', {}, "CMakeLists.txt:3"),
+    "strings": (
+        'file(STRINGS "@host@/victim" X)\nadd_library("${X}" a.cu)\n',
+        {},
+        "CMakeLists.txt:3",
+    ),
+    "hash": ('file(SHA256 "@host@/victim" X)\nadd_library("${X}" a.cu)\n', {}, "CMakeLists.txt:3"),
+    "glob": ('file(GLOB X "@host@/*")\nadd_library("${X}" a.cu)\n', {}, "CMakeLists.txt:3"),
+    "absolute include": ('include("@host@/evil.cmake")\n', {}, "CMakeLists.txt:3"),
+    "upwards": ('include("../../../../../../../../@host@/evil.cmake")\n', {}, "CMakeLists.txt:3"),
+    "a module": (
+        'list(APPEND CMAKE_MODULE_PATH "@host@")\ninclude(evil)\n',
+        {},
+        "CMakeLists.txt:4",
+    ),
+    "a root": ('set(CMAKE_ROOT "@host@")\ninclude("@host@/evil.cmake")\n', {}, "CMakeLists.txt:4"),
+    "subdirectory": ('add_subdirectory("@host@" x)\n', {}, "CMakeLists.txt:3"),
+    "real path": ('get_filename_component(X "@host@/victim" REALPATH)\n', {}, "CMakeLists.txt:3"),
+    "exists": (
+        'if(EXISTS "@host@/victim")\nadd_library(seen a.cu)\nendif()\n',
+        {},
+        "CMakeLists.txt:3",
+    ),
+    "newer": ('if("@host@/victim" IS_NEWER_THAN x)\nendif()\n', {}, "CMakeLists.txt:3"),
+    "link": ("file(READ link X)\n", {}, "CMakeLists.txt:3"),
+    "home": ("add_library($ENV{HOME} a.cu)\n", {}, "CMakeLists.txt:3"),
+    "host": ("cmake_host_system_information(RESULT X QUERY FQDN)\n", {}, "CMakeLists.txt:3"),
+    "cache": ('load_cache("@host@" READ_WITH_PREFIX x y)\n', {}, "CMakeLists.txt:3"),
+    "time": ("file(TIMESTAMP a.cu X)\n", {}, "CMakeLists.txt:3"),
+    "name": ('add_library("a b" a.cu)\n', {}, "CMakeLists.txt:3"),
+}
+
+
+@pytest.mark.parametrize("kind", ["the sandbox", "none, trusted"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_is_touched_and_the_line_is_said(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    if kind == "none, trusted":
+        monkeypatch.setenv(CHOICE, "none")
+    monkeypatch.setenv("HOME", f"/{SECRET}")
+    body, files, where = HOSTILE[name]
+    before = state(bench)
+    if name == "link":
+        bench.upstream.path.joinpath("link").symlink_to(bench.directory / "host/victim")
+    build = evaluated(bench, body, files)
+    assert [str(problem.where) for problem in build.problems][:1] == [where], build.problems
+    assert state(bench) == before
+    told = repr(build).replace(str(bench.directory), "")
+    assert SECRET not in told
+
+
+def test_what_is_written_and_run_by_ordinary_commands_is_not(bench: Bench) -> None:
+    before = state(bench)
+    build = evaluated(
+        bench,
+        'file(WRITE "@host@/new" x)\nfile(REMOVE "@host@/victim")\n'
+        'file(DOWNLOAD "file://@host@/victim" "@host@/new")\n'
+        'configure_file(a.cu "@host@/new")\nexecute_process(COMMAND touch "@host@/new")\n'
+        "add_library(ops a.cu)\n",
+    )
+    assert build.problems == ()
+    assert [target.name for target in build.targets] == ["ops"]
+    assert state(bench) == before
+
+
+def test_ways_that_are_not_taken_are_no_error(bench: Bench) -> None:
+    build = evaluated(
+        bench,
+        "if(WIN32)\n  cmake_language(CALL x)\n  __file(WRITE y)\nendif()\n"
+        "# cmake_language(EVAL)\nset(X [[\n__file(WRITE z)\n]])\nadd_library(ops a.cu)\n",
+    )
+    assert build.problems == ()
+
+
+def test_modules_of_cmake_and_of_the_project_are_read(bench: Bench) -> None:
+    build = evaluated(
+        bench,
+        'include(CMakeDependentOption)\ncmake_dependent_option(FAST "" ON "NOT WIN32" OFF)\n'
+        "list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_SOURCE_DIR}/cmake)\ninclude(Helper)\n"
+        "include(nowhere OPTIONAL)\nadd_ops()\n",
+        {"cmake/Helper.cmake": "function(add_ops)\n  add_library(ops a.cu)\nendfunction()\n"},
+    )
+    assert build.problems == ()
+    assert [target.name for target in build.targets] == ["ops"]
+
+
+def test_what_was_read_is_marked_and_short(bench: Bench) -> None:
+    body = (
+        'file(READ words.txt X)\nstring(STRIP "${X}" X)\nadd_library(ops a.cu)\n'
+        "target_compile_definitions(ops PRIVATE VALUE=${X} PLAIN)\n"
+    )
+    build = evaluated(bench, body, {"words.txt": f"{'w' * (LIMIT + 1)}\n"})
+    (definition, plain) = build.targets[0].groups[0].definitions
+    assert len(definition.text) < LIMIT
+    assert definition.text.startswith("VALUE=www")
+    assert f"{LIMIT + 7} characters" in definition.text
+    notes = [str(note)[:60] for note in build.notes]
+    assert notes[0].startswith("words.txt: read by the project")
+    assert any("VALUE=www" in note for note in notes)
+    assert not any(plain.text in note for note in notes)
+
+
+def test_a_trace_that_shows_an_escape_is_no_answer() -> None:
+    project, modules = Path("/p"), Path("/m")
+    calls = [
+        {"file": "/p/CMakeLists.txt", "line": 7, "cmd": "file", "args": ["READ", "/etc/x", "X"]},
+        {"file": "/s/standins.cmake", "line": 1, "cmd": "__file", "args": ["READ", "/etc/x", "X"]},
+    ]
+    found = find_escape(calls, project=project, others=(modules,))
+    assert found
+    assert (found.where, "/etc/x" in found.text) == (Where("CMakeLists.txt", 7), True)
+    calls[1]["args"] = ["READ", "/p/../etc/x", "X"]
+    assert find_escape(calls, project=project, others=(modules,)) is not None
+    calls[1]["args"] = ["READ", "/p/x", "X"]
+    assert find_escape(calls, project=project, others=(modules,)) is None
+    evaled = {"file": "/p/CMakeLists.txt:9:EVAL", "line": 1, "cmd": "__file", "args": []}
+    found = find_escape([evaled], project=project, others=())
+    assert found
+    assert found.where == Where("CMakeLists.txt", 9)
+
+
+@pytest.mark.parametrize(
+    ("code", "called"),
+    [
+        (b"__file()", True),
+        (b"x()\n__FILE\t ( )", True),
+        (b"__file\n()", False),
+        (b"x(__file ())", False),
+        (b"# __file()\n", False),
+        (b"#[[ __file() ]]__file()", True),
+        (b"x([=[ ]] ) __file() ]=])", False),
+        (b'x("a\\") __file( \n")', False),
+        (b'x(a"b c"[[)\n__file()', True),
+        (b"x($(a))\n__file()", True),
+        (b"x(\\))\n__file()", True),
+        (b'x(")\n__file()', False),
+        (b"a__file()", False),
+        (b"cmake_language(EVAL CODE x)", True),
+        (b"patchq_anything()", True),
+    ],
+)
+def test_calls_are_found_as_cmake_finds_them(code: bytes, called: bool) -> None:
+    assert (harmless(code) != code) is called
+    assert harmless(code).replace(b"patchq_refused_", b"") == code
+
+
+# --- without a sandbox ------------------------------------------------------------------------
+
+
+def test_without_a_sandbox_only_what_is_trusted_is_evaluated(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CHOICE, "none")
+    tree = bench.tree({"CMakeLists.txt": lists("add_library(ops a.cu)\n"), "a.cu": ""})
+    trusted = BuildQuestion(tree, ".", MACHINE, trusted=True)
+    with pytest.raises(NoSandboxError):
+        bench.prober(BuildSettings()).probe(BuildQuestion(tree, ".", MACHINE))
+    assert bench.prober(BuildSettings()).probe(trusted).problems == ()
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    made = miniature()
+    body = "set(CMAKE_CUDA_ARCHITECTURES 90-real)\nadd_library(ops a.cu)\n"
+    made.commit("Start", {"k/CMakeLists.txt": lists(body), "k/a.cu": "", "README": "1\n"})
+    made.tag("v1")
+    made.commit("Go on", {"k/CMakeLists.txt": lists(f"{body}# and on\n")})
+    made.tag("v2")
+    return made
+
+
+@pytest.fixture
+def workspace(upstream: Miniature) -> Workspace:
+    settings = 'targets:\n  t: {processor: aarch64, cuda: "13.0"}\n'
+    made = make_workspace(upstream, {}, settings=settings, on="v1")
+    for path in (made.series_path("v1"), made.series_path("v2")):
+        path.mkdir(exist_ok=True)
+        (path / "series").write_text("")
+        (path / "recipe.yaml").write_text("project: k\n")
+    made.trust_path.unlink()
+    return made
+
+
+def test_trust_is_given_to_one_tree_and_recorded(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, tmp_path: Path
+) -> None:
+    none = {CHOICE: "none"}
+    for command in (("verify", "v1"), ("export", "v1"), ("export", "v1", "--no-verify")):
+        refused = patchq(*command, cwd=workspace.root, env=none)
+        assert refused.returncode == 3, refused.stderr
+        assert "there is no sandbox to evaluate the build of v1 in" in refused.stderr
+        assert "`patchq verify v1 --trust-upstream`" in refused.stderr
+    given = patchq("verify", "v1", "--trust-upstream", cwd=workspace.root, env=none)
+    assert given.returncode == 0, given.stderr
+    tree = upstream.id("v1^{tree}")
+    assert f"(tree {tree}) is trusted: recorded in upstream.trust" in given.stderr
+    assert workspace.trust() == (TrustedTree("v1", tree),)
+    written = workspace.trust_path.read_bytes()
+    archive = tmp_path / "tree.tar.gz"
+    done = patchq("export", "v1", "-o", archive, "--trust-upstream", cwd=workspace.root, env=none)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(archive) as packed:
+        assert any(name.endswith("manifest.json") for name in packed.getnames())
+    assert workspace.trust_path.read_bytes() == written  # said once
+    assert patchq("verify", "v2", cwd=workspace.root, env=none).returncode == 3
+    assert patchq("undo", cwd=workspace.root).returncode == 0
+    assert workspace.trust() == ()
+
+
+def test_where_there_is_a_sandbox_trust_changes_nothing(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    first = patchq("verify", "v1", "--json", cwd=workspace.root)
+    assert first.returncode == 0, first.stderr
+    again = patchq("verify", "v1", "--json", "--trust-upstream", cwd=workspace.root)
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+
+
+def test_trust_goes_without_a_wheel(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("verify", "--wheel", "x.whl", "--trust-upstream", cwd=workspace.root)
+    assert (done.returncode, "without --wheel" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "words"),
+    [
+        (b"version: 2\ntrees: []\n", 1, "version 2"),
+        (b"version: 1\ntrees:\n- {base: v1, tree: abc}\n", 3, "'abc'"),
+        (b"version: 1\ntrees:\n- {base: v1}\n", 3, "tree"),
+    ],
+)
+def test_a_malformed_record_is_refused_with_the_line(raw: bytes, line: int, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_trust(raw, Where("upstream.trust"))
+    assert caught.value.where == Where("upstream.trust", line)
+    assert words in caught.value.message
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    records = (TrustedTree("v1", "a" * 40), TrustedTree("main", "0" * 40))
+    assert read_trust(render_trust(records), Where("upstream.trust")) == records
+    assert read_trust(b"", Where("upstream.trust")) == ()
+
+
+def test_cmake_says_what_it_is() -> None:
+    found = find_cmake()
+    assert found.program.is_absolute()
+    assert (found.root / "Modules").is_dir()
+    assert {"file", "include", "add_library"} <= set(found.commands)
