@@ -486,14 +486,16 @@ def test_a_deleted_file_whose_code_lives_on_elsewhere(upstream: Miniature) -> No
     assert "core/all.py" in moved.text
 
 
-def test_a_deleted_file_whose_code_had_a_copy_before(upstream: Miniature) -> None:
-    """A copy that was there all along is not where the code went."""
+def test_a_deleted_file_whose_code_has_a_copy_from_before(upstream: Miniature) -> None:
+    """The copy may need the fix: a reviewer is shown where it is."""
     upstream.commit("Copy (#2)", {"old/copy.py": "# a copy\n" + POOL})
     upstream.tag("v1")
     patch = upstream.patch("v1", pool(fix("evict")))
     upstream.commit("Drop the pool (#3)", {POOL_PATH: None})
     upstream.tag("v2")
-    assert judged(upstream, patch).report.verdict is Verdict.UNREACHABLE
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == ("old/copy.py",)
 
 
 def test_a_deleted_file_that_says_too_little(upstream: Miniature) -> None:

@@ -194,6 +194,10 @@ class Objects:
         text = "\n".join([*head, f"author {author}", f"committer {committer}", "", message])
         return self.write("commit", text.encode("utf-8", "surrogateescape"))
 
+    def commit_tree(self, commit: str) -> str:
+        """The tree of a commit (its first line, gitformat-commit)."""
+        return self.read(commit)[5:45].decode("ascii")
+
     def tree(self, oid: str) -> Mapping[str, Entry]:
         """The entries of one tree object, by name."""
         known = self._trees.get(oid)

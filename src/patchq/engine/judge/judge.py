@@ -8,25 +8,18 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from patchq.engine.judge import predicates
 from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.fault import ends_all
-from patchq.engine.judge.gone_code import (
-    GoneSymbol,
-    edits_imports,
-    gone_symbol,
-    look_elsewhere,
-    symbol_removal,
-    whole_file,
-)
+from patchq.engine.judge.gone.unreachable import GoneCode, is_found
 from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.text_check import State
-from patchq.engine.judge.outcomes import is_gone, outcomes, trail_outcomes, unsettled
+from patchq.engine.judge.outcomes import outcomes, trail_outcomes, unsettled
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, locate, split_units
@@ -36,6 +29,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.model.diff import split_lines
 from patchq.model.patch import Patch
+from patchq.model.predicate import PredicateKind
 from patchq.model.verdict import (
     Evidence,
     EvidenceKind,
@@ -46,16 +40,8 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 15
+RULES = 17
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
-
-
-@dataclass(frozen=True)
-class _Loss:
-    """A unit whose place is gone: its file, or (where given) the symbol it edits."""
-
-    trail: HunkHistory
-    symbol: GoneSymbol | None
 
 
 class Judge:
@@ -71,6 +57,7 @@ class Judge:
         self._merger = span.store.merger
         self._walker = HistoryWalker(span)
         self._evidence = EvidenceMaker(span)
+        self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
@@ -95,7 +82,8 @@ class Judge:
 
         An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
         """
-        verdict, evidence = self._by_rules(patch) or (Verdict.CONFLICT, ())
+        moved = bool(patch.header.retire_when) and self._gone.is_elsewhere(patch)
+        verdict, evidence = self._by_rules(patch, moved=moved) or (Verdict.CONFLICT, ())
         requires = Evidence(
             EvidenceKind.REQUIRES,
             "requires itself: nothing can stand before it"
@@ -137,9 +125,6 @@ class Judge:
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
-        if judgement.report.verdict is Verdict.UNREACHABLE:
-            # git searched the whole tree, and does not compare what it reads with the ids
-            self._objects.verify_files(self._span.new.tree)
         evidence = (*judgement.report.evidence, *watched(self._span, case.patch))
         return replace(judgement, report=replace(judgement.report, evidence=evidence))
 
@@ -357,21 +342,14 @@ class Judge:
         upstreamed = self._upstreamed(facts, trails)
         if upstreamed is not None:
             return upstreamed
-        losses = self._losses(trails, facts)
-        evidence = self._gone_evidence(facts, losses)
-        if self._all_gone(trails, losses, evidence):
-            return Judgement(
-                self._report(
-                    facts,
-                    Verdict.UNREACHABLE,
-                    hunks=outcomes(facts.case.patch, HunkState.GONE),
-                    evidence=evidence,
-                )
-            )
-        evidence += standing + self._evidence.merged(trails)
-        ruled = self._ruled(facts, trail_outcomes(trails, facts))
+        losses = self._gone.losses(trails, facts)
+        unreachable = self._gone.unreachable(trails, losses, facts)
+        if unreachable is not None:
+            return unreachable
+        ruled = self._ruled(facts, trail_outcomes(trails, facts), moved=is_found(losses))
         if ruled is not None:
             return ruled
+        evidence = self._gone.evidence(losses) + standing + self._evidence.merged(trails)
         lost = any(not loss.trail.once_landed for loss in losses)
         verdict = Verdict.CONFLICT if lost else unsettled(trails)
         evidence += (
@@ -394,91 +372,6 @@ class Judge:
                 evidence=self._evidence.merged(trails),
             )
         )
-
-    def _losses(self, trails: Sequence[HunkHistory], facts: Facts) -> list[_Loss]:
-        """The units whose file, or whose function in a file that lives on, is gone."""
-        losses = []
-        for trail in trails:
-            if is_gone(trail, facts):
-                losses.append(_Loss(trail, None))
-            elif trail.end is State.COLLIDES and not trail.has_landed:
-                new = facts.placements[trail.unit.paths[0]].new
-                symbol = new and gone_symbol(trail.unit, new, self._span.new.tree, self._objects)
-                if symbol:
-                    losses.append(_Loss(trail, symbol))
-        return losses
-
-    def _all_gone(
-        self, trails: Sequence[HunkHistory], losses: Sequence[_Loss], evidence: Sequence[Evidence]
-    ) -> bool:
-        """Whether nothing the patch edits is left, for certain, and the commit that did it known.
-
-        An import that upstream changed too does not keep alive a patch whose functions are gone.
-        """
-        gone = {id(loss.trail) for loss in losses}
-        rest = [trail for trail in trails if id(trail) not in gone]
-        return (
-            bool(losses)
-            and all(
-                trail.end is State.COLLIDES
-                and not trail.has_landed
-                and edits_imports(trail.unit, self._objects)
-                for trail in rest
-            )
-            and all(item.commit for item in evidence)
-            and not any(item.kind is EvidenceKind.CODE_MOVED for item in evidence)
-        )
-
-    def _gone_evidence(self, facts: Facts, losses: Sequence[_Loss]) -> tuple[Evidence, ...]:
-        if not losses:
-            return ()
-        evidence = []
-        regions = []
-        files = {
-            path
-            for loss in losses
-            if not loss.symbol
-            for path, entry in loss.trail.unit.before.items()
-            if entry is not None
-        }
-        for path in sorted(files):
-            regions.append(whole_file(self._span, path))
-            evidence.append(
-                self._span.evidence(
-                    EvidenceKind.PATH_GONE,
-                    f"{path} is gone",
-                    self._evidence.removal(path),
-                    paths=(path,),
-                )
-            )
-        symbols = {loss.symbol.definition: loss.symbol for loss in losses if loss.symbol}
-        for symbol in symbols.values():
-            regions.append(symbol.region)
-            commit = symbol_removal(self._span, symbol, self._span.commits((symbol.path,)))
-            text = f"{symbol.definition.name} is gone from {symbol.path}"
-            evidence.append(
-                self._span.evidence(EvidenceKind.SYMBOL_GONE, text, commit, paths=(symbol.path,))
-            )
-        units = [loss.trail.unit for loss in losses]
-        elsewhere = look_elsewhere(self._span, facts.case.patch, units, regions)
-        if elsewhere.lines:
-            where = f", most in {some(elsewhere.files)}" if elsewhere.files else ""
-            evidence.append(
-                Evidence(
-                    EvidenceKind.CODE_MOVED,
-                    f"{len(elsewhere.lines)} of the {elsewhere.of} lines it stands on became more "
-                    f"frequent elsewhere{where}",
-                    paths=elsewhere.files[:5],
-                )
-            )
-        elif not elsewhere.of:
-            evidence.append(
-                Evidence(
-                    EvidenceKind.CODE_MOVED,
-                    "it stands on no line telling enough to rule out that the code moved",
-                )
-            )
-        return tuple(evidence)
 
     # -- shared ------------------------------------------------------------------------------
 
@@ -505,11 +398,17 @@ class Judge:
         return marked, tuple(map(self._evidence.standing, standing))
 
     def _by_rules(
-        self, patch: Patch, accepted: bool = False
+        self, patch: Patch, *, accepted: bool = False, moved: bool = False
     ) -> tuple[Verdict, tuple[Evidence, ...]] | None:
         expected = () if accepted else patch.header.expect
+        # that a path is missing says nothing if its code went elsewhere
+        ends = [
+            predicate
+            for predicate in patch.header.retire_when
+            if not (moved and predicate.kind is PredicateKind.PATH_MISSING)
+        ]
         for verdict, answer, words in (
-            (Verdict.EXPIRED, predicates.fired(self._span, patch.header.retire_when), "holds"),
+            (Verdict.EXPIRED, predicates.fired(self._span, ends), "holds"),
             (Verdict.DRIFTED, predicates.failed(self._span, expected), "does not hold"),
         ):
             if answer is not None:
@@ -523,12 +422,14 @@ class Judge:
                 return verdict, (evidence,)
         return None
 
-    def _ruled(self, facts: Facts, hunks: tuple[HunkOutcome, ...]) -> Judgement | None:
+    def _ruled(
+        self, facts: Facts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
+    ) -> Judgement | None:
         """The judgement by the patch's own rules, None where they are silent.
 
         ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
         """
-        ruled = self._by_rules(facts.case.patch, facts.case.accepted)
+        ruled = self._by_rules(facts.case.patch, accepted=facts.case.accepted, moved=moved)
         if ruled is None:
             return None
         verdict, evidence = ruled

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,31 @@ class Outline:
     def names(self) -> frozenset[str]:
         """Every name defined."""
         return frozenset(definition.name for definition in self.definitions)
+
+    def named(self, name: str) -> Definition | None:
+        """The first definition of ``name``."""
+        return next((each for each in self.definitions if each.name == name), None)
+
+    def parent(self, definition: Definition) -> Definition | None:
+        """The innermost definition around ``definition``."""
+        return self._parents.get(definition)
+
+    def children(self, around: Definition | None) -> list[Definition]:
+        """The definitions directly inside ``around`` (None: inside the file), in order."""
+        inside = [each for each in self.definitions if self._parents.get(each) == around]
+        return sorted(inside, key=lambda each: each.first)
+
+    @cached_property
+    def _parents(self) -> dict[Definition, Definition]:
+        found: dict[Definition, Definition] = {}
+        open_: list[Definition] = []
+        for each in sorted(self.definitions, key=lambda each: (each.first, -each.last)):
+            while open_ and open_[-1].last < each.first:
+                open_.pop()
+            if open_ and open_[-1].spans(each.first, each.last):
+                found[each] = open_[-1]
+            open_.append(each)
+        return found
 
     def around(self, first: int, last: int) -> Definition | None:
         """The innermost definition around these lines."""

@@ -66,7 +66,7 @@ class UpstreamRange:
         self.settings = settings
         self.old = old
         self.new = new
-        self._cache = cache
+        self.cache = cache
         self._history = store.history
         self._placements: dict[str, Placement] = {}
         self._expected: set[str] = set()
@@ -170,7 +170,7 @@ class UpstreamRange:
             self.store.objects,
             self.old.tree,
             self.new.tree,
-            self._cache / "renames",
+            self.cache / "renames",
             _Covered(tuple(self._coverages)) if self._coverages else None,
         )
 

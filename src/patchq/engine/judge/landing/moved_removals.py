@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.judge.gone_code import COMMON, is_telling, search_elsewhere
 from patchq.engine.judge.landing.history_walk import HunkHistory
 from patchq.engine.judge.landing.text_check import State
+from patchq.engine.judge.line_search import COMMON, is_telling, search_elsewhere
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied

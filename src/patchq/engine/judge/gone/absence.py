@@ -1,0 +1,296 @@
+"""The proof that code is gone from upstream, and what is in the way of one.
+
+Absence is never inferred from silence. A proof names the commit that deleted the code with nothing
+in its place, and the search of the whole new tree that found neither its name nor, by likeness,
+its text. Everything else is a doubt: a rename, a copy, a rewritten version, a part of upstream that
+could not be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from patchq.engine.judge.gone.removal import Lost, Removal, renamed_to
+from patchq.engine.languages.containment import Figures, Piece
+from patchq.engine.languages.named import bare, definitions, tail
+from patchq.engine.languages.outline import outline
+from patchq.engine.languages.python_modules import read_facts
+from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tree_index import TreeIndex, open_index
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.blobs import list_files
+from patchq.git.history import CommitInfo
+from patchq.model.diff import split_lines
+
+SMALL = 40
+"""Tokens below which code has too few shingles to tell: its names are asked instead."""
+
+GONE_EXACT, GONE_SHAPE, GONE_NAMES = 0.40, 0.70, 0.60
+"""Held by no window of the new tree: below these, code counts as gone.
+
+Set on functions that left their file between two releases, sorted by hand; benchmarks/README.md.
+"""
+FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
+"""From these on, code counts as found; in between, nobody can tell."""
+
+TWIN = 0.80
+"""From here on, code that was there all along is a copy; below, it only looks alike."""
+
+COMMON = 5
+"""A name with more definitions than this in unchanged files says nothing by itself."""
+
+
+@dataclass(frozen=True)
+class Likest:
+    """The place on the new base that holds most of some code."""
+
+    path: str
+    line: int
+    name: str | None
+    figures: Figures
+
+    @property
+    def text(self) -> str:
+        """The place in words."""
+        return f"{self.name} in {self.path}" if self.name else f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class ProofOfAbsence:
+    """That the code which some hunks of one file edit is gone from upstream.
+
+    There is no proof without every one of these: the commit that deleted it with nothing in its
+    place; the tree that was searched, how many text files that were and what it covers of upstream;
+    and the place most like the code (None if no file holds enough of its names to be compared).
+    """
+
+    file: str
+    hunks: tuple[int, ...]
+    what: str
+    whole_file: bool
+    commit: CommitInfo
+    tree: str
+    coverage: str
+    searched: int
+    likest: Likest | None
+
+    @property
+    def text(self) -> str:
+        """The figures, for a reviewer."""
+        search = f"in {self.coverage} ({self.searched} files)"
+        if self.likest is None:
+            return f"nothing like {self.what} {search}"
+        best = self.likest
+        return (
+            f"best containment of {self.what} {search}: {best.figures.exact:.2f} "
+            f"(names aside {best.figures.shape:.2f}) in {best.path}"
+        )
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why there is no proof; ``places`` are where the code may be now, the likeliest first."""
+
+    text: str
+    places: tuple[str, ...]
+
+
+class Prover:
+    """Proves absences on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+
+    def prove(self, lost: Lost, removal: Removal) -> ProofOfAbsence | Doubt:
+        """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
+        doubt = self._renamed(lost) or self._still_named(lost)
+        if doubt:
+            return doubt
+        likest, like = self._likest(lost)
+        doubt = (
+            self._contained(lost, likest, like) or self._unsearched() or _replaced(lost, removal)
+        )
+        if doubt or removal.commit is None:
+            return doubt or _untold(lost)
+        return ProofOfAbsence(
+            file=lost.path,
+            hunks=lost.unit.hunks,
+            what=lost.what,
+            whole_file=lost.new_path is None,
+            commit=removal.commit,
+            tree=self.index.tree,
+            coverage=self._span.new.name,
+            searched=self.index.files,
+            likest=likest,
+        )
+
+    def elsewhere(self, path: str, text: bytes) -> bool:
+        """Whether a file of the new base may hold ``text``, which stood in ``path``."""
+        return any(like for like, _, _ in self._compare(path, text, text))
+
+    @cached_property
+    def index(self) -> TreeIndex:
+        """The index of the new base."""
+        return open_index(self._span.store, self._span.new.tree, self._span.cache)
+
+    def _renamed(self, lost: Lost) -> Doubt | None:
+        place = renamed_to(self._span, lost.path) if lost.new_path is None else None
+        return Doubt(f"{lost.path} was moved to {place}", (place,)) if place else None
+
+    def _still_named(self, lost: Lost) -> Doubt | None:
+        """A doubt if the new tree defines the name, or the file binds it in another way."""
+        if lost.name is None:
+            return None
+        name = bare(lost.name)
+        found = self._definitions(lost.path, name)
+        unchanged = sum(1 for path, _ in found if self._is_old(path))
+        if unchanged > COMMON:
+            own = tail(lost.name)
+            found = [each for each in found if len(own) > 1 and tail(each[1]) == own]
+        if found:
+            places = tuple(dict.fromkeys(path for path, _ in found))
+            names = ", ".join(f"{qualified} in {path}" for path, qualified in found[:3])
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            return Doubt(f"{lost.name} is defined elsewhere: {names}{more}", places)
+        if lost.new_path and lost.name == name and family(lost.path) is Family.PYTHON:
+            content = self._objects.content(self._span.new.tree, lost.new_path) or b""
+            for item in read_facts(content).imports:
+                if item.bound == name:
+                    source = f"{'.' * item.level}{item.module}"
+                    return Doubt(
+                        f"{lost.new_path} takes {name} from {source} now", (lost.new_path,)
+                    )
+        return None
+
+    def _definitions(self, path: str, name: str) -> list[tuple[str, str]]:
+        kind = family(path)
+        return [
+            (place, qualified)
+            for place, content in self.index.with_name(name.encode("utf-8", "surrogateescape"))
+            if family(place) is kind
+            for qualified in definitions(place, content, name)
+        ]
+
+    def _is_old(self, path: str) -> bool:
+        """Whether the old tag had the file of the new tag just as it is."""
+        entry = self._objects.file(self._span.new.tree, path)
+        return entry is not None and entry.oid in self._old_blobs
+
+    @cached_property
+    def _old_blobs(self) -> frozenset[str]:
+        return frozenset(file.oid for file in list_files(self._span.store.git, self._span.old.tree))
+
+    def _likest(self, lost: Lost) -> tuple[Likest | None, bool]:
+        """The place most like the code or its neighbourhood, and whether it may be that code."""
+        best: tuple[bool, float, Likest] | None = None
+        texts = dict.fromkeys([lost.text, lost.neighbourhood])
+        for text in texts:
+            for found in self._compare(lost.path, text, lost.text):
+                if best is None or found[:2] > best[:2]:
+                    best = found
+        return (best[2], best[0]) if best else (None, False)
+
+    def _compare(self, path: str, text: bytes, unit: bytes) -> Iterable[tuple[bool, float, Likest]]:
+        """The files that may hold ``text`` of ``unit``: whether one does, by how much, and where.
+
+        Code that looks alike and was there all along, beside the unit, is not where the unit went.
+        """
+        kind = family(path)
+        piece = Piece(tokenize(kind, text), self.index.weight)
+        for oid in self.index.candidates(piece, kind, text):
+            figures = piece.within(self.index.tokens(oid, kind))
+            like = _is_like(piece, figures)
+            if like and figures.exact < TWIN:
+                fresh = self._fresh(oid, path, unit)
+                like = _is_like(piece, piece.within(tokenize(kind, fresh)))
+            small = piece.size < SMALL
+            share = max(figures.exact, figures.names if small else figures.shape)
+            yield like, share, self._likest_at(oid, figures)
+
+    def _fresh(self, oid: str, path: str, unit: bytes) -> bytes:
+        """What a blob of the new tree has beyond its file in the old one without ``unit``."""
+        if oid in self._old_blobs:
+            return b""
+        content = self.index.content(oid)
+        new = self.index.paths(oid)[0]
+        before = self._origin.get(new, new)
+        old = self._objects.content(self._span.old.tree, before)
+        if old is None:
+            return content
+        if before == path:
+            old = old.replace(unit, b"", 1)
+        lines, known = split_lines(content), split_lines(old)
+        codes = SequenceMatcher(None, known, lines, autojunk=False).get_opcodes()
+        added = (lines[low:high] for tag, _, _, low, high in codes if tag != "equal")
+        return b"".join(line for block in added for line in block)
+
+    @cached_property
+    def _origin(self) -> dict[str, str]:
+        """The files that moved: where they were, by where they are."""
+        return {new: old for old, new in self._span.renames.renames.items()}
+
+    def _likest_at(self, oid: str, figures: Figures) -> Likest:
+        path = self.index.paths(oid)[0]
+        return Likest(path, figures.first + 1, None, figures)
+
+    def _named(self, likest: Likest) -> Likest:
+        content = self._objects.content(self._span.new.tree, likest.path) or b""
+        shown = outline(likest.path, content)
+        middle = (likest.figures.first + likest.figures.last) // 2
+        around = shown.around(middle, middle) if shown else None
+        name = around.name if around else None
+        return Likest(likest.path, likest.line, name, likest.figures)
+
+    def _contained(self, lost: Lost, likest: Likest | None, like: bool) -> Doubt | None:
+        if likest is not None and like:
+            place = self._named(likest)
+            figures = place.figures
+            found = figures.exact >= FOUND_EXACT or figures.shape >= FOUND_SHAPE
+            words = "is changed, not gone" if found else "may not be gone"
+            return Doubt(
+                f"{lost.what} {words}: {place.text} holds {figures.exact:.2f} of it "
+                f"(names aside {figures.shape:.2f}, names {figures.names:.2f})",
+                (place.path,),
+            )
+        if len(tokenize(family(lost.path), lost.text).names) < 2:
+            return Doubt(f"{lost.what} says too little to be looked for", ())
+        return None
+
+    def _unsearched(self) -> Doubt | None:
+        new = self._span.new
+        if new.archive is not None:
+            return Doubt(
+                f"not found in the part of upstream that {new.name} covers; the rest was not "
+                "searched",
+                (),
+            )
+        skipped = self.index.skipped
+        if skipped:
+            return Doubt(
+                f"{len(skipped)} files of {new.name} could not be searched: {skipped[0]}", skipped
+            )
+        return None
+
+
+def _replaced(lost: Lost, removal: Removal) -> Doubt | None:
+    if removal.pure or removal.commit is None or lost.new_path is None:
+        return None
+    return Doubt(
+        f"{lost.what} was not just deleted: other code stands in its place in {lost.new_path}",
+        (lost.new_path,),
+    )
+
+
+def _untold(lost: Lost) -> Doubt:
+    return Doubt(f"no commit between the bases shows what became of {lost.what}", ())
+
+
+def _is_like(piece: Piece, figures: Figures) -> bool:
+    """Whether a text may hold the piece."""
+    if piece.size < SMALL:
+        return figures.exact >= GONE_EXACT or figures.names >= GONE_NAMES
+    return figures.exact >= GONE_EXACT or figures.shape >= GONE_SHAPE

@@ -1,0 +1,160 @@
+"""The code of a patch that is gone from its place: proven gone, or perhaps somewhere else.
+
+A patch is unreachable only if every hunk of it has a :class:`ProofOfAbsence`. A hunk that only
+imports what the gone code alone reads has the proof of that code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from patchq.engine.judge.case import Facts, Judgement
+from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
+from patchq.engine.judge.gone.removal import Lost, Removal, find_lost, find_removal, only_imports
+from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.text_check import State
+from patchq.engine.judge.outcomes import is_gone, outcomes
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.model.patch import Patch
+from patchq.model.verdict import (
+    Evidence,
+    EvidenceKind,
+    HunkState,
+    PatchReport,
+    PathChange,
+    Verdict,
+)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A hunk whose code is gone from its place; ``lost`` is None if upstream never had it."""
+
+    trail: HunkHistory
+    lost: Lost | None
+    removal: Removal
+    finding: ProofOfAbsence | Doubt
+
+
+class GoneCode:
+    """Looks for the code of patches on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+        self._prover = Prover(span)
+
+    def losses(self, trails: Sequence[HunkHistory], facts: Facts) -> list[Loss]:
+        """The hunks whose code is gone from its place."""
+        return [loss for trail in trails if (loss := self._loss(trail, facts)) is not None]
+
+    def is_elsewhere(self, patch: Patch) -> bool:
+        """Whether what the hunks of ``patch`` stand on may be in other files of the new base."""
+        return any(
+            self._prover.elsewhere(change.paths[0], b"".join(hunk.preimage))
+            for change in patch.files
+            for hunk in change.hunks
+            if self._span.place(change.paths[0]).new is None
+        )
+
+    def unreachable(
+        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: Facts
+    ) -> Judgement | None:
+        """The judgement on a patch of which nothing is left, None if that is not proven."""
+        proven = {
+            id(loss.trail): loss.finding
+            for loss in losses
+            if isinstance(loss.finding, ProofOfAbsence)
+        }
+        if len(proven) < len(losses) or not losses:
+            return None
+        rest = [trail for trail in trails if id(trail) not in proven]
+        imports = [self._serving(trail, losses, facts) for trail in rest]
+        proofs = [*proven.values(), *(proof for proof in imports if proof)]
+        if len(proofs) < len(trails):
+            return None
+        return unreachable(self._span, facts, proofs)
+
+    def evidence(self, losses: Sequence[Loss]) -> tuple[Evidence, ...]:
+        """What went, by which commit, and where it may be now."""
+        found: dict[tuple[object, ...], Evidence] = {}
+        for loss in losses:
+            whole = loss.lost is None or loss.lost.new_path is None
+            path = loss.trail.unit.file if loss.lost is None else loss.lost.path
+            gone = path if whole or loss.lost is None else f"{loss.lost.what} is gone from {path}"
+            kind = EvidenceKind.PATH_GONE if whole else EvidenceKind.SYMBOL_GONE
+            item = self._span.evidence(
+                kind, f"{path} is gone" if whole else gone, loss.removal.commit, paths=(path,)
+            )
+            found.setdefault((kind, item.text), item)
+        for loss in losses:
+            if isinstance(loss.finding, Doubt):
+                text, places = loss.finding.text, loss.finding.places
+                moved = Evidence(EvidenceKind.CODE_MOVED, text, paths=places[:5])
+                found.setdefault((moved.kind, text), moved)
+        return tuple(found.values())
+
+    def _loss(self, trail: HunkHistory, facts: Facts) -> Loss | None:
+        whole = is_gone(trail, facts)
+        if not whole and (trail.end is not State.COLLIDES or trail.has_landed):
+            return None
+        lost = find_lost(self._span, trail.unit)
+        if lost is None:
+            if not whole:
+                return None
+            doubt = Doubt(f"what {trail.unit.file} held cannot be looked for", ())
+            return Loss(trail, None, Removal(None, False), doubt)
+        removal = find_removal(self._span, lost)
+        if lost.name is None and lost.new_path and not removal.pure:
+            return None  # lines that were edited, as in any collision
+        return Loss(trail, lost, removal, self._prover.prove(lost, removal))
+
+    def _serving(
+        self, trail: HunkHistory, losses: Sequence[Loss], facts: Facts
+    ) -> ProofOfAbsence | None:
+        """The proof for a hunk that only imports what the gone code alone reads."""
+        (path, *more) = trail.unit.paths
+        here = [loss for loss in losses if loss.lost and loss.lost.path == path]
+        new = facts.placements[path].new
+        if more or not here or trail.has_landed or new is None:
+            return None
+        patched = self._objects.blob(facts.case.applied.after.get(path))
+        content = self._objects.content(self._span.new.tree, new) or b""
+        lost = [loss.lost for loss in here if loss.lost]
+        names = only_imports(trail.unit, self._objects, patched, lost, content)
+        proof = here[0].finding
+        if not names or not isinstance(proof, ProofOfAbsence):
+            return None
+        what = f"the import of {', '.join(names)} for {proof.what}"
+        return replace(proof, hunks=trail.unit.hunks, what=what)
+
+
+def is_found(losses: Iterable[Loss]) -> bool:
+    """Whether some of the code may be in another place, which is known."""
+    return any(isinstance(loss.finding, Doubt) and loss.finding.places for loss in losses)
+
+
+def unreachable(span: UpstreamRange, facts: Facts, proofs: Iterable[ProofOfAbsence]) -> Judgement:
+    """The judgement that a patch is unreachable. It takes a proof for every hunk of it."""
+    proofs = tuple(proofs)
+    patch = facts.case.patch
+    proven = {(proof.file, index) for proof in proofs for index in proof.hunks}
+    hunks = outcomes(patch, HunkState.GONE)
+    assert proven >= {(hunk.file, hunk.index) for hunk in hunks}
+    evidence: dict[tuple[object, ...], Evidence] = {}
+    for proof in proofs:
+        kind = EvidenceKind.PATH_GONE if proof.whole_file else EvidenceKind.SYMBOL_GONE
+        gone = proof.file if proof.whole_file else f"{proof.what}, of {proof.file},"
+        item = span.evidence(kind, f"{gone} is gone; {proof.text}", proof.commit, (proof.file,))
+        evidence.setdefault((kind, item.text), item)
+    return Judgement(
+        PatchReport(
+            name=patch.name,
+            verdict=Verdict.UNREACHABLE,
+            paths=tuple(PathChange(path, facts.placements[path].new) for path in patch.paths),
+            hunks=hunks,
+            evidence=tuple(evidence.values()),
+            kind=patch.header.kind,
+        )
+    )

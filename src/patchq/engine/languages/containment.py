@@ -1,0 +1,96 @@
+"""How much of one piece of code is contained in another text.
+
+Shingles are runs of a few tokens. A piece is contained in a text as far as its shingles stand in
+one window of it, in whatever order: a function that was split, merged, inlined, re-indented or
+reformatted keeps most of them. Without names, one whose variables were renamed does too. A shingle
+of common names counts little (Broder, On the resemblance and containment of documents, 1997).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from patchq.engine.languages.tokens import Tokens
+
+EXACT = 5
+"""Tokens in a shingle with names."""
+SHAPE = 8
+"""Tokens in a shingle without names: there are fewer different ones."""
+_SLACK = 1.5
+"""A window has this many times the tokens of the piece."""
+
+Weight = Callable[[bytes], float]
+"""How much a name tells, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How much of a piece a window holds, each from 0 to 1, and its first and last line."""
+
+    exact: float
+    shape: float
+    names: float
+    first: int = 0
+    last: int = 0
+
+
+class Piece:
+    """Code to look for elsewhere."""
+
+    def __init__(self, tokens: Tokens, weight: Weight):
+        self.tokens = tokens
+        self.names = {name: weight(name) for name in tokens.names}
+        self._exact: dict[object, float] = {
+            shingle: max((self.names.get(token, 0.0) for token in shingle), default=0.0) or 0.05
+            for shingle in _shingles(tokens.texts, EXACT)
+        }
+        self._shape: dict[object, float] = dict.fromkeys(_shingles(tokens.shapes, SHAPE), 1.0)
+        self._names: dict[object, float] = dict(self.names.items())
+        self._window = round(_SLACK * len(tokens.texts)) + EXACT
+
+    @property
+    def size(self) -> int:
+        """How many tokens it has."""
+        return len(self.tokens.texts)
+
+    def within(self, tokens: Tokens) -> Figures:
+        """How much of the piece the best window of ``tokens`` holds, by each measure."""
+        exact, at = self._best(_shingles(tokens.texts, EXACT), self._exact)
+        shape, shape_at = self._best(_shingles(tokens.shapes, SHAPE), self._shape)
+        names, names_at = self._best(tokens.texts, self._names)
+        if exact < min(shape, names):
+            at = shape_at if shape >= names else names_at
+        lines = tokens.lines
+        if not lines:
+            return Figures(0, 0, 0)
+        last = min(at + self._window, len(lines) - 1)
+        return Figures(exact, shape, names, lines[at], lines[last])
+
+    def _best(self, found: Iterable[object], wanted: Mapping[object, float]) -> tuple[float, int]:
+        """The largest share of ``wanted``, by weight, in one window, and where that begins."""
+        total = sum(wanted.values())
+        if not total:
+            return 0.0, 0
+        hits = [(at, item) for at, item in enumerate(found) if item in wanted]
+        inside: Counter[object] = Counter()
+        held = best = 0.0
+        start = place = 0
+        for at, item in hits:
+            if not inside[item]:
+                held += wanted[item]
+            inside[item] += 1
+            while hits[start][0] <= at - self._window:
+                gone = hits[start][1]
+                inside[gone] -= 1
+                if not inside[gone]:
+                    held -= wanted[gone]
+                start += 1
+            if held > best:
+                best, place = held, hits[start][0]
+        return min(best / total, 1.0), place
+
+
+def _shingles(tokens: Sequence[bytes], length: int) -> Iterable[tuple[bytes, ...]]:
+    return zip(*(tokens[first:] for first in range(length)), strict=False)

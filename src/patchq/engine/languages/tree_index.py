@@ -1,0 +1,226 @@
+"""Where in a whole tree a piece of code may be: an index made once a tree and kept.
+
+For each text file it holds the names in it, and marks of its punctuation: code whose names were
+all changed still has the same brackets, dots and commas in the same order. Both are 32-bit
+checksums: two that are the same by chance bring a file that is looked at in vain, and never hide
+one. The answer is a few files, which are then read and compared token by token.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import log
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from patchq.engine.languages.containment import Piece
+from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
+from patchq.git.blobs import list_files, read_blobs
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
+from patchq.git.store import Store
+from patchq.kept_answers import KeptAnswers
+
+_VERSION = "search-index/1"
+_LARGEST = 32 * 2**20
+_BINARY_PROBE = 8000
+
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_MARK = re.compile(rb"(?=([=(].{11}))", re.DOTALL)
+_PUNCTUATION = b"!$%&()*+,-./:;<=>?@[]^{|}~"
+_NO_PUNCTUATION = bytes(set(range(256)) - set(_PUNCTUATION))
+
+_SHARED_NAMES = 0.3
+"""A file with less of a piece's names (by weight) cannot hold much of the piece."""
+_SHARED_MARKS = 0.5
+_FEW_MARKS = 4
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of each blob of a tree; ``skipped`` are paths that could not be read."""
+
+    names: dict[str, array[int]]
+    marks: dict[str, array[int]]
+    skipped: tuple[str, ...]
+
+
+@lru_cache(maxsize=2)
+def open_index(store: Store, tree: str, cache: Path) -> TreeIndex:
+    """The index of ``tree``; what is kept of it lies below ``cache``."""
+    return TreeIndex(store, tree, cache)
+
+
+class TreeIndex:
+    """The text files of one tree. Nothing is read before the first question."""
+
+    def __init__(self, store: Store, tree: str, cache: Path):
+        self.tree = tree
+        self._store = store
+        self._kept = KeptAnswers(cache / "search", _VERSION, _read, _written)
+        self._tokens: dict[tuple[Family, str], Tokens] = {}
+
+    @property
+    def files(self) -> int:
+        """How many text files are searched."""
+        return sum(len(paths) for paths in self._paths.values())
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """The files that are not in the index: too large, or not to be had."""
+        return self._facts.skipped
+
+    def weight(self, name: bytes) -> float:
+        """How much ``name`` tells, from 0 to 1: one that is everywhere tells little."""
+        files, common = len(self._names), self._common.get(crc32(name), 0)
+        return log(1 + files / common) / log(1 + files) if common else 1.0
+
+    def with_name(self, name: bytes) -> Iterator[tuple[str, bytes]]:
+        """Each text file that may hold ``name``, with its content."""
+        sum_ = crc32(name)
+        for oid, names in self._names.items():
+            if sum_ in names:
+                content = self.content(oid)
+                for path in self._paths[oid]:
+                    yield path, content
+
+    def with_names(self, names: frozenset[bytes]) -> Iterator[tuple[str, bytes]]:
+        """Each text file that may hold all of ``names``, with its content."""
+        wanted = frozenset(map(crc32, names))
+        for oid, known in self._names.items():
+            if wanted <= known:
+                content = self.content(oid)
+                for path in self._paths[oid]:
+                    yield path, content
+
+    def candidates(self, piece: Piece, kind: Family, text: bytes) -> Iterator[str]:
+        """The blobs that may hold much of ``piece``, whose source is ``text``."""
+        wanted = {crc32(name): weight for name, weight in piece.names.items()}
+        least = _SHARED_NAMES * sum(wanted.values())
+        names = frozenset(wanted)
+        marks = frozenset(_marks(text))
+        for oid, paths in self._paths.items():
+            if not any(family(path) is kind for path in paths):
+                continue
+            shared = names & self._names[oid]
+            by_names = bool(shared) and sum(map(wanted.__getitem__, shared)) >= least
+            by_marks = len(marks) >= _FEW_MARKS and (
+                len(marks & self._marks[oid]) >= _SHARED_MARKS * len(marks)
+            )
+            if by_names or by_marks:
+                yield oid
+
+    def paths(self, oid: str) -> tuple[str, ...]:
+        """Where the blob stands in the tree."""
+        return self._paths[oid]
+
+    def content(self, oid: str) -> bytes:
+        """The bytes of a blob of the tree."""
+        return self._store.objects.read(oid)
+
+    def tokens(self, oid: str, kind: Family) -> Tokens:
+        """The tokens of a blob of the tree."""
+        if (kind, oid) not in self._tokens:
+            self._tokens[kind, oid] = tokenize(kind, self.content(oid))
+        return self._tokens[kind, oid]
+
+    @cached_property
+    def _names(self) -> dict[str, frozenset[int]]:
+        return {oid: frozenset(sums) for oid, sums in self._facts.names.items()}
+
+    @cached_property
+    def _marks(self) -> dict[str, frozenset[int]]:
+        return {oid: frozenset(sums) for oid, sums in self._facts.marks.items()}
+
+    @cached_property
+    def _common(self) -> Counter[int]:
+        return Counter(sum_ for sums in self._facts.names.values() for sum_ in sums)
+
+    @cached_property
+    def _paths(self) -> dict[str, tuple[str, ...]]:
+        known = self._facts.names
+        found: dict[str, list[str]] = {}
+        for file in list_files(self._store.git, self.tree):
+            if file.oid in known and file.mode != SYMLINK_MODE:
+                found.setdefault(file.oid, []).append(file.path)
+        return {oid: tuple(paths) for oid, paths in found.items()}
+
+    @cached_property
+    def _facts(self) -> _Facts:
+        kept = self._kept.get(self.tree)
+        if kept is None:
+            kept = _scan(self._store, self.tree)
+            if not kept.skipped:  # what was damaged may be whole again
+                self._kept.put(self.tree, kept)
+        return kept
+
+
+def _scan(store: Store, tree: str) -> _Facts:
+    files = [
+        file
+        for file in list_files(store.git, tree)
+        if file.mode not in (GITLINK_MODE, SYMLINK_MODE)
+    ]
+    small = {file.oid: file.path for file in files if (file.size or 0) <= _LARGEST}
+    facts = _Facts({}, {}, ())
+    sums = _Sums()
+    seen = set()
+    for oid, content in read_blobs(store.git, list(small)):
+        seen.add(oid)
+        if b"\0" in content[:_BINARY_PROBE]:
+            continue
+        facts.names[oid] = array("I", map(sums.__getitem__, set(_NAME.findall(content))))
+        facts.marks[oid] = array("I", set(_marks(content)))
+    skipped = [file.path for file in files if file.oid not in seen]
+    return _Facts(facts.names, facts.marks, tuple(sorted(skipped)))
+
+
+class _Sums(dict[bytes, int]):
+    """Checksums of names, each computed once."""
+
+    def __missing__(self, name: bytes) -> int:
+        self[name] = sum_ = crc32(name)
+        return sum_
+
+
+def _marks(text: bytes) -> Iterator[int]:
+    return map(crc32, _MARK.findall(text.translate(None, _NO_PUNCTUATION)))
+
+
+def _written(facts: _Facts) -> object:
+    return {
+        "blobs": {
+            oid: [_packed(names), _packed(facts.marks[oid])] for oid, names in facts.names.items()
+        },
+        "skipped": list(facts.skipped),
+    }
+
+
+def _read(kept: Any) -> _Facts:
+    blobs = kept["blobs"]
+    return _Facts(
+        {oid: _unpacked(names) for oid, (names, _) in blobs.items()},
+        {oid: _unpacked(marks) for oid, (_, marks) in blobs.items()},
+        tuple(kept["skipped"]),
+    )
+
+
+def _packed(sums: array[int]) -> str:
+    if sys.byteorder == "big":
+        sums = array("I", sums)
+        sums.byteswap()
+    return b64encode(sums.tobytes()).decode("ascii")
+
+
+def _unpacked(text: str) -> array[int]:
+    sums = array("I", b64decode(text))
+    if sys.byteorder == "big":
+        sums.byteswap()
+    return sums
