@@ -75,6 +75,65 @@ def test_a_patch_that_others_stand_on_is_not_dropped(stack: Bench) -> None:
     stack.run("drop", "third.patch", "second.patch", "--forget")
 
 
+@pytest.fixture
+def waiting(bench: Bench, upstream: Miniature) -> Bench:
+    """A series whose last patch is off and requires one that is not there; its bytes stay."""
+    absent = upstream.detached("v1", "Absent", {"later.txt": "later\n"})
+    (bench.workspace.root / "absent.patch").write_bytes(upstream.format(absent))
+    trailers = {"X-Requires": "absent.patch"}
+    raw = upstream.patch(absent, {"later.txt": "gated\n"}, "Gate", trailers=trailers)
+    directory = bench.workspace.series_path("v1")
+    (directory / "gate.patch").write_bytes(raw)
+    with (directory / "series").open("a") as file:
+        file.write("gate.patch #+later\n")
+    return bench
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("drop", "two.patch", "--forget"),
+        ("move", "three.patch", "--first"),
+        ("fold", "one.patch", "two.patch"),
+        ("guard", "one.patch", "--when", "other"),
+        ("rename", "one.patch", "uno"),
+        ("move", "gate.patch", "--first"),
+    ],
+    ids=" ".join,
+)
+def test_a_patch_that_waits_for_another_blocks_no_edit(
+    waiting: Bench, command: tuple[str, ...]
+) -> None:
+    gate = waiting.files()["gate.patch"]
+    said = waiting.run(*command)
+    if command[0] != "rename":
+        assert said.count("gate.patch is left as it is: it requires absent.patch, which") == 1
+    assert waiting.files()["gate.patch"] == gate
+
+
+def test_a_patch_that_waits_can_itself_be_dropped(waiting: Bench) -> None:
+    assert "left as it is" not in waiting.run("drop", "gate.patch", "--forget")
+    assert waiting.series() == ["one.patch", "two.patch", "three.patch"]
+
+
+def test_a_patch_that_waits_is_asked_for_where_the_command_is_about_it(waiting: Bench) -> None:
+    before = waiting.files()
+    said = waiting.run("fold", "gate.patch", "one.patch", code=2)
+    assert "absent.patch" in said or "different guards" in said
+    said = waiting.run("guard", "gate.patch", "--none")
+    assert "absent.patch, which is not in the series" in said
+    waiting.run("undo")
+    assert waiting.files() == before
+
+
+def test_what_a_patch_waits_for_comes_in_and_takes_its_place(waiting: Bench) -> None:
+    waiting.run("import", "absent.patch", "--tag", "v1", "--guard", "later")
+    assert "stands behind it" in waiting.run("move", "absent.patch", "--before", "gate.patch")
+    gate = waiting.files()["gate.patch"]
+    assert "left as it is" not in waiting.run("move", "three.patch", "--first")
+    assert waiting.files()["gate.patch"] == gate
+
+
 def test_a_held_patch_can_be_let_go(bench: Bench) -> None:
     held = Retired(
         "held.patch", Verdict.CONFLICT, "collides", (), b"x\n", RecordState.HELD, "v1", "v1"

@@ -366,7 +366,9 @@ class _Refresh:
         self._chain = chain
         base = project.lock.base(edit.tag)
         self._base = base
-        self._restacker = Restacker(project.store, base, project.settings.default_guards)
+        self._restacker = Restacker(
+            project.store, base, project.settings.default_guards, frozenset(edit.guards)
+        )
         self._head_tree = chain[-1].tree if chain else base.tree
         self._known: dict[str, _Commit] = {}
 
@@ -395,7 +397,8 @@ class _Refresh:
             *self._outcomes(named, new),
             *(RefreshedPatch(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
         ]
-        return Refreshed(self._edit, Edited(self._old, new), tuple(outcomes))
+        edited = Edited(self._old, new, self._restacker.notices)
+        return Refreshed(self._edit, edited, tuple(outcomes))
 
     # -- which commit is which patch -------------------------------------------------------------
 

@@ -103,7 +103,8 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     }
     leaving = [name for name in names if name not in held]
     restacker = _restacker(project, tag)
-    new = restacker.restack(old, old.series.without(leaving), restacker.works(old))
+    works = restacker.works(old, lenient=True)
+    new = restacker.restack(old, old.series.without(leaving), works)
     gone = (*(held[name] for name in names if name in held), *(_left(old, n) for n in leaving))
     kept = tuple(record for record in old.retired if record.name not in names)
     if reason is not None:
@@ -112,7 +113,8 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
             for record in gone
         )
         kept = (*kept, *records)
-    return Edited(old, replace(new, retired=kept))
+    remarks = tuple(notice for notice in restacker.notices if notice.split()[0] not in leaving)
+    return Edited(old, replace(new, retired=kept), remarks)
 
 
 def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
@@ -139,7 +141,7 @@ def move(project: Project, tag: str, names: Sequence[str], place: Place) -> Edit
     rest = [entry for entry in old.series.entries if entry not in moving]
     at = _position([entry.name for entry in rest], place, old)
     order = [*rest[:at], *moving, *rest[at:]]
-    return _same_tree(project, old, order, _restacker(project, tag))
+    return _same_tree(project, old, order, _restacker(project, tag, moving))
 
 
 def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
@@ -160,11 +162,12 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
                 where=Where(series.where.file, entry.line),
                 hint="Give both the same with `patchq guard`, then fold.",
             )
-    restacker = _restacker(project, tag)
+    restacker = _restacker(project, tag, [target])
     rest = [entry for entry in series.entries if entry not in folded]
     at = rest.index(target) + 1
     together = series.arrange([*rest[:at], *folded, *rest[at:]])
     works = restacker.works(old)
+    _require_works(restacker, works, (into, *names))
     adjacent = restacker.restack(replace(old, series=together), together, works)
     before = restacker.tree_below(together, together.entry(into), adjacent.patches)
     after = restacker.stack.apply_all(
@@ -198,8 +201,9 @@ def split(
     if target in old.series.names:
         raise InputError(f"{target} is in the series already", where=old.series.where)
     patch, entry = old.patches[old.series.entry(name).name], old.series.entry(name)
-    restacker = _restacker(project, tag)
+    restacker = _restacker(project, tag, [entry])
     works = restacker.works(old)
+    _require_works(restacker, works, (name,))
     work = works[name]
     tree = restacker.tree_below(old.series, entry, old.patches)
     applied = restacker.stack.apply(tree, patch, onto=tag)
@@ -230,11 +234,30 @@ def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edi
     old = project.workspace.load(tag)
     restacker = _restacker(project, tag)
     series = old.series.guard(name, guards)
-    return Edited(old, restacker.restack(old, series, restacker.works(old)))
+    new = restacker.restack(old, series, restacker.works(old))
+    return Edited(old, new, restacker.notices)
 
 
-def _restacker(project: Project, tag: str) -> Restacker:
-    return Restacker(project.store, project.lock.base(tag), project.settings.default_guards)
+def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()) -> Restacker:
+    """What puts the series together again, for a command that is about the patches ``concerned``.
+
+    Their own guards count as turned on.
+    """
+    guards = frozenset(
+        guard.name for entry in concerned for guard in entry.guards if guard.positive
+    )
+    base = project.lock.base(tag)
+    return Restacker(project.store, base, project.settings.default_guards, guards)
+
+
+def _require_works(restacker: Restacker, works: Mapping[str, Work], names: Iterable[str]) -> None:
+    """Raise where nobody can tell what one of the patches ``names`` does to the base."""
+    if any(name not in works for name in names):
+        notice = next((n for n in restacker.notices if n.split()[0] in names), None)
+        raise InputError(
+            notice or f"{', '.join(names)}: the base does not cover it",
+            hint="Import what it waits for first, or `patchq drop` it.",
+        )
 
 
 def _left(directory: SeriesDirectory, name: str) -> Retired:
@@ -287,8 +310,11 @@ def _same_tree(
         for entry in new.series.entries
     )
     for selected in dict.fromkeys([defaults, *(defaults | guards for guards in own)]):
+        active = old.series.active(selected)
+        if selected != defaults and any(entry.name in restacker.left_alone for entry in active):
+            continue  # said in a notice
         try:
-            before = restacker.tree(old.series.active(selected), old.patches)
+            before = restacker.tree(active, old.patches)
         except PatchRefusedError:  # nor did it before: guards that do not go together
             continue
         if restacker.tree(new.series.active(selected), new.patches) != before:
@@ -297,7 +323,7 @@ def _same_tree(
                 f"the patches would give another tree than now (with {guards})",
                 hint="They depend on their order. Nothing was written; `patchq edit` can do it.",
             )
-    return Edited(old, new, notes)
+    return Edited(old, new, (*notes, *restacker.notices))
 
 
 def _requiring(works: Mapping[str, Work], names: Sequence[str], into: str) -> dict[str, Work]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from patchq.engine.series.repeated_lines import find_duplicate
 from patchq.engine.series.rewrite import Carrier
-from patchq.engine.series.stack import Stack, below
+from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.transaction import Transaction
-from patchq.errors import FindingsError, InputError, Where
+from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.objects import Entries
 from patchq.git.store import Store
 from patchq.model.lock import Base
@@ -51,15 +52,27 @@ class NoMergeError(FindingsError):
 class Restacker:
     """Stacks patches of one series on its base, under the workspace's default guards.
 
-    Raises :class:`~patchq.errors.UpstreamError` where the store lacks ``base``.
+    What is asked of a patch depends on whether it is in one of the selections that matter: those of
+    the default guards, and of the guards ``concerned`` beside them. A patch that is in neither, or
+    that requires a patch which is absent, is left as it is where it does not apply or merge;
+    :attr:`notices` tells of it. Raises :class:`~patchq.errors.UpstreamError` where the store lacks
+    ``base``.
     """
 
-    def __init__(self, store: Store, base: Base, default_guards: frozenset[str]):
+    def __init__(
+        self,
+        store: Store,
+        base: Base,
+        default_guards: frozenset[str],
+        concerned: frozenset[str] = frozenset(),
+    ):
         store.require((base,))
         self._objects = store.objects
         self._merger = store.merger
         self._base = base
         self._default_guards = default_guards
+        self._selected = default_guards | concerned
+        self._left_alone: dict[str, str] = {}
         self.stack = Stack(store)
         self.mailer = store.mailer
         self._carrier = Carrier(self.stack, self.mailer, store.objects)
@@ -68,30 +81,94 @@ class Restacker:
         """Whether the base has all of the patch's paths; one that it has not is never applied."""
         return all(map(self._base.covers, patch.paths))
 
-    def works(self, directory: SeriesDirectory, without: Collection[str] = ()) -> dict[str, Work]:
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What is to be said of the patches that were left as they are."""
+        return tuple(f"{name} is left as it is: {why}" for name, why in self._left_alone.items())
+
+    @property
+    def left_alone(self) -> Collection[str]:
+        """The patches that were left as they are, for they do not apply or merge."""
+        return self._left_alone.keys()
+
+    def works(
+        self, directory: SeriesDirectory, without: Collection[str] = (), *, lenient: bool = False
+    ) -> dict[str, Work]:
         """What each patch of a series does, by name; those that the base covers, less ``without``.
 
-        Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where one does not apply.
+        One that is left as it is has none. Raises
+        :class:`~patchq.engine.series.stack.PatchRefusedError` where another one does not apply; if
+        ``lenient``, that is left as it is too.
         """
         found: dict[str, Work] = {}
         for entry in directory.series.entries:
             patch = directory.patches[entry.name]
-            if entry.name not in without and self.covers(patch):
+            if entry.name in without or not self.covers(patch):
+                continue
+            try:
                 tree = self.tree_below(directory.series, entry, directory.patches)
                 applied = self.stack.apply(tree, patch, onto=self._base.name)
+            except PatchRefusedError as error:
+                if not (lenient or self._is_optional(entry, patch, directory.patches)):
+                    raise
+                self._leave(entry, patch, directory.patches, error)
+            else:
                 found[entry.name] = Work(patch, applied.before, applied.after)
         return found
+
+    def _is_optional(self, entry: SeriesEntry, patch: Patch, patches: Mapping[str, Patch]) -> bool:
+        """Whether nothing may be asked of the patch: it is in no selection that matters."""
+        return not entry.active(self._selected) or bool(self._absent(patch, patches))
+
+    def _absent(self, patch: Patch, patches: Mapping[str, Patch]) -> list[str]:
+        """The patches it requires that are not before it in the series, or wait themselves."""
+        before = set(takewhile(lambda name: name != patch.name, patches))
+        return [
+            name for name in patch.header.requires if name not in before or name in self._left_alone
+        ]
+
+    def _leave(
+        self,
+        entry: SeriesEntry,
+        patch: Patch,
+        patches: Mapping[str, Patch],
+        error: PatchqError,
+    ) -> None:
+        absent = self._absent(patch, patches)
+        if absent:
+            gone = [name for name in absent if name not in patches]
+            waiting = [name for name in absent if name in self._left_alone]
+            words = "is left as it is too" if waiting else "stands behind it"
+            words = "is not in the series" if gone else words
+            why = f"it requires {', '.join(gone or waiting or absent)}, which {words}"
+        elif not entry.active(self._selected):
+            guards = " ".join(str(guard).removeprefix("#") for guard in entry.guards)
+            why = f"its guards ({guards}) are off, and it {_reason(error)}"
+        else:
+            why = f"it {_reason(error)}"
+        self._left_alone.setdefault(entry.name, why)
 
     def tree_below(self, series: Series, entry: SeriesEntry, patches: Mapping[str, Patch]) -> str:
         """The tree that the patch of ``entry`` stands on."""
         return self.tree(below(series, entry, self._default_guards), patches)
 
     def tree(self, entries: Iterable[SeriesEntry], patches: Mapping[str, Patch]) -> str:
-        """The base with the patches of ``entries`` in order."""
-        chosen = [patches[entry.name] for entry in entries]
-        return self.stack.apply_all(
-            self._base.tree, filter(self.covers, chosen), onto=self._base.name
-        )
+        """The base with the patches of ``entries`` in order, less those that are left as they are.
+
+        Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where one does not apply.
+        """
+        tree = self._base.tree
+        for entry in entries:
+            patch = patches[entry.name]
+            if entry.name in self._left_alone or not self.covers(patch):
+                continue
+            try:
+                tree = self.stack.apply(tree, patch, onto=self._base.name).tree
+            except PatchRefusedError as error:
+                if not self._absent(patch, patches):
+                    raise
+                self._leave(entry, patch, patches, error)
+        return tree
 
     def restack(
         self, directory: SeriesDirectory, series: Series, works: Mapping[str, Work]
@@ -100,18 +177,27 @@ class Restacker:
 
         ``works`` says what the patches of ``series`` do; one that is not in it is left as it is.
         Raises :class:`FindingsError`, naming the patch, where one no longer merges, does nothing
-        any more, or is left without a patch that it requires.
+        any more, or is left without a patch that it requires; none of that for a patch that is in
+        no selection that matters.
         """
+        known = {name: directory.patches.get(name) or works[name].patch for name in series.names}
         patches: dict[str, Patch] = {}
         for entry in series.entries:
-            work = works.get(entry.name)
-            if work is None:
-                patches[entry.name] = directory.patches[entry.name]
-            else:
-                tree = self.tree_below(series, entry, patches)
-                patches[entry.name] = self.place(work, tree)
+            work, patch = works.get(entry.name), known[entry.name]
+            optional = self._is_optional(entry, patch, known)
+            try:
+                if work is not None:
+                    patch = self.place(work, self.tree_below(series, entry, patches))
+                elif entry.name in self._left_alone and not optional:  # its guards were turned on
+                    tree = self.tree_below(series, entry, patches)
+                    self.stack.apply(tree, patch, onto=self._base.name)
+            except (FindingsError, PatchRefusedError) as error:
+                if not optional:
+                    raise
+                self._leave(entry, patch, known, error)
+            patches[entry.name] = patch
         restacked = replace(directory, series=series, patches=patches)
-        check_requirements(directory, restacked)
+        check_requirements(directory, restacked, self._selected)
         return restacked
 
     def place(self, work: Work, tree: str) -> Patch:
@@ -171,9 +257,25 @@ class Restacker:
                     )
 
 
-def check_requirements(old: SeriesDirectory, new: SeriesDirectory) -> None:
-    """Raise where a patch stood behind one that it requires, and no longer does."""
+def _reason(error: PatchqError) -> str:
+    """The error as what its patch does."""
+    if isinstance(error, PatchRefusedError):
+        return f"does not apply to {error.onto} with the patches below it"
+    if isinstance(error, NoMergeError):
+        return "does not merge with what is below it now"
+    return error.message.partition(" ")[2]
+
+
+def check_requirements(
+    old: SeriesDirectory, new: SeriesDirectory, guards: frozenset[str] | None = None
+) -> None:
+    """Raise where a patch stood behind one that it requires, and no longer does.
+
+    With ``guards`` only for patches that are active under them.
+    """
     for name, required in sorted(_unmet(new) - _unmet(old)):
+        if guards is not None and not new.series.entry(name).active(guards):
+            continue
         gone = required not in new.series.names
         raise FindingsError(
             f"{name} requires {required}, which "
