@@ -182,6 +182,92 @@ def test_what_git_refuses_is_refused(diff: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (b"@@ -1,1 +1,1 @@\n\\ No newline at end of file\n-1\n+x\n", "backslash"),
+        (b"@@ -1,1 +1,1 @@\n-1\n+x\n\\ No\n", "backslash"),
+        (b"@@ -" + b"9" * 5000 + b",1 +1 @@\n-1\n+x\n", "malformed hunk header"),
+        (b"@@ -9999999999 +1 @@\n-1\n+x\n", "malformed hunk header"),
+    ],
+)
+def test_a_hunk_that_is_none_is_refused(lines: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scan(b"diff --git a/f b/f\n--- a/f\n+++ b/f\n" + lines)
+
+
+@pytest.mark.parametrize("mode", ["040000", "644", "0", "777777", "1" * 5000, "x", "100644x"])
+def test_a_mode_that_git_has_not_is_refused(mode: str) -> None:
+    diff = f"diff --git a/f b/f\nnew file mode {mode}\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"
+    with pytest.raises(InputError, match="mode"):
+        scan(diff.encode())
+
+
+@pytest.mark.parametrize(("mode", "as_git_has_it"), [("100664", "100644"), ("100775", "100755")])
+def test_an_old_mode_is_read_as_git_does(mode: str, as_git_has_it: str) -> None:
+    diff = f"diff --git a/f b/f\nnew file mode {mode}\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"
+    (change,) = scan(diff.encode())
+    assert change.new_mode == as_git_has_it
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        "a/.GIT/x",
+        "GIT~1/x",
+        "git~1",
+        ".git ./x",
+        ".git::$INDEX_ALLOCATION/x",
+        ".g\u200cit/x",
+        "a\\.git\\x",
+        "\ufeff.git",
+        "../x",
+        "a//../b",
+        "d/" * 1100 + "x",
+        "n" * 4096,
+    ],
+)
+def test_a_path_that_leads_out_or_into_git_is_refused(path: str) -> None:
+    diff = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+    with pytest.raises(InputError, match="path"):
+        scan(diff.encode())
+
+
+@pytest.mark.parametrize("name", [".gitmodules", "GITMOD~1", "d/.gitmodules.", ".GitModules"])
+def test_gitmodules_is_no_symbolic_link(name: str) -> None:
+    diff = (
+        f"diff --git a/{name} b/{name}\nnew file mode 120000\n"
+        f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
+    )
+    with pytest.raises(InputError, match="symbolic link"):
+        scan(diff.encode())
+
+
+def test_a_header_that_git_takes_is_a_header() -> None:
+    renamed = (
+        b"diff --git a/a b/m\nsimilarity index 98\nrename from a\nrename to m\n"
+        b"--- a/a\n+++ b/m\n@@ -1 +1,2 @@\n 1\n+2\n"
+    )
+    (change,) = scan(renamed)
+    assert (change.old, change.new, change.kind) == ("a", "m", ChangeKind.RENAME)
+    odd = (
+        b"diff --git a/f b/f\nindex GONE..NEW 100644\nold mode 100644\nnew mode 100755\n"
+        b"--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n 1\n+2\n"
+    )
+    (change,) = scan(odd)
+    assert (change.old_mode, change.new_mode) == ("100644", "100755")
+    assert (change.old_blob, change.new_blob) == (None, None)
+
+
+def test_a_time_that_is_none_is_no_epoch() -> None:
+    diff = (
+        b"--- f\t2026-99-99 00:00:00 +0000\n+++ f\t0001-01-01 00:00:00 +2300\n@@ -1 +1 @@\n-1\n+x\n"
+    )
+    (change,) = scan(diff, strip=0)
+    assert change.kind is ChangeKind.MODIFY
+
+
+@pytest.mark.parametrize(
     "prose",
     [
         b"",
@@ -194,6 +280,7 @@ def test_what_git_refuses_is_refused(diff: bytes, message: str) -> None:
         b"Binary files a and b differ\n",
         b"diff --git a/foo b/foo in prose\n--- not a header\n\n",
         b"diff --git a/foo b/foo\nindex of it\n",
+        b"diff --git a/foo b/foo\nnew mode of thinking\n",
     ],
 )
 def test_prose_is_not_diff(prose: bytes) -> None:

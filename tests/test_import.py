@@ -481,7 +481,7 @@ def added_file(path: str) -> bytes:
     return f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n".encode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize("path", ["a:b", "C:/x", ".g\u200cit/config", "caf\udce9"])
+@pytest.mark.parametrize("path", ["a:b", "C:/x", "caf\udce9"])
 def test_every_path_that_git_takes_is_taken(bench: Bench, path: str) -> None:
     raw = added_file(path)
     assert bench.run(bench.write("one.patch", raw)).returncode == 0

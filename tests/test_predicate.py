@@ -40,7 +40,7 @@ def test_when_a_predicate_holds(text: str, content: bytes | None, holds: bool) -
         ("contains a if x", "words too many: x", "'if x'"),
         ("path-missing a b", "words too many: b", "'a b'"),
         ("always a", "words too many: a", "Write: always"),
-        ("contains a f(x", "at character 2", "escape"),
+        ("contains a f(x", "missing )", "escape"),
         ("contains a don't", "unbalanced quotes", "other kind"),
         ("path-missing ../a", "not a path inside", "root of the upstream"),
         ("path-missing /a", "not a path inside", "root of the upstream"),

@@ -33,6 +33,7 @@ from patchq.errors import InputError, UpstreamError, Where
 from patchq.git.fast_import import commit_files, is_ref
 from patchq.git.process import Git
 from patchq.model.coverage import Coverage
+from patchq.model.names import is_dot_git, is_dot_gitmodules
 
 SIZE_LIMIT = 2 * 1024**3
 """An archive that unpacks to more bytes than this is refused."""
@@ -52,12 +53,6 @@ _BROKEN_ERRORS = (
     ValueError,
     NotImplementedError,
     RecursionError,
-)
-
-_DOT_GIT = re.compile(r"(\.git|git~1)[ .]*(:.*)?", re.IGNORECASE | re.DOTALL)
-# Code points that HFS+ ignores in a name.
-_HFS_IGNORED = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
 
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA|[^/]+/PKG-INFO")
@@ -235,6 +230,8 @@ def _tree(
     files: list[ArchiveFile] = []
     total = 0
     for components, entry in named:
+        if entry.mode == _SYMLINK and is_dot_gitmodules(components[-1]):
+            raise InputError(f"{entry.name!r} is a symbolic link", where=Where(str(file)))
         path = "/".join((*root, *components[skip:]))
         if entry.mode == _DIRECTORY or not coverage.covers_path(path):
             continue
@@ -254,7 +251,7 @@ def _components(name: str, where: Where) -> tuple[str, ...]:
     """The parts of a name; raises InputError where git would not check out such a path."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     unsafe = name.startswith("/") or "\0" in name or ".." in parts
-    if unsafe or any(_DOT_GIT.fullmatch(part.translate(_HFS_IGNORED)) for part in parts):
+    if unsafe or any(map(is_dot_git, parts)):
         raise InputError(f"unsafe path {name!r}", where=where)
     return parts
 

@@ -108,7 +108,7 @@ def import_patches(
     terms = ImportTerms(
         guards=tuple(map(_guard, guard or ())),
         together=frozenset(selected_guards(here, tag, together, variants)),
-        author=user_identity(here.workspace.root),
+        author=user_identity(here.workspace.root, as_author=False),
         date=now(),
         write_end=propose_end,
     )
@@ -154,7 +154,9 @@ def _replace(
         from patchq.git.identity import user_identity
 
         over = Foreigners(project, tag, main_tip(project, main))
-        terms = ImportTerms(author=user_identity(project.workspace.root), date=now())
+        terms = ImportTerms(
+            author=user_identity(project.workspace.root, as_author=False), date=now()
+        )
         return replace_patches(project, tag, contents, name, terms, over.bring_over)
 
     label = f"import --replace {' '.join(files)}"

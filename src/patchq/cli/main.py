@@ -73,12 +73,29 @@ def start(
     apply_colour(colour)
     if verbose:
         show_git_commands()
+    _leave_deleted_directory(directory)
     run = Session(directory, upstream, debug, quiet=quiet)
     if isinstance(context.obj, list):
         context.obj.append(run)
     context.obj = run
     if context.invoked_subcommand is None:
         _bare(context)
+
+
+def _leave_deleted_directory(wanted: Path) -> None:
+    """Let no process start where there is no directory any more.
+
+    Raises :class:`InputError` if the place that is ``wanted`` depends on it.
+    """
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        if not wanted.is_absolute():
+            raise InputError(
+                "the current directory has been deleted",
+                hint="Change to another one, or name the workspace by its full path with -C.",
+            ) from None
+        os.chdir("/")
 
 
 def _bare(context: typer.Context) -> None:
@@ -100,6 +117,8 @@ def main() -> int:
     130 interrupted (128 and the number of any other signal).
     """
     sys.stdout, sys.stderr = tolerant(sys.stdout), tolerant(sys.stderr)
+    # whatever is masked for others: what we write we must be able to read
+    os.umask(os.umask(0o077) & 0o077)
     return run(sys.argv[1:])
 
 
@@ -135,6 +154,17 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         _say(_words(error))
+        return 2
+    except RecursionError:
+        if debug:
+            raise
+        _say("what was read is nested more deeply than patchq can follow; nothing was changed")
+        return 2
+    except Exception as error:
+        if debug:
+            raise
+        _say(f"this is a fault of patchq: {type(error).__name__}: {error}")
+        _say("--debug shows where it happened: please report it", label="hint")
         return 2
     return result if isinstance(result, int) else 0
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from git.index.fun import read_cache, write_cache
 from git.index.typ import BaseIndexEntry, IndexEntry
 
-from patchq.errors import PatchqError
 from patchq.git.merge import read_stage
-from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, encode_path
+from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git
 
 
@@ -74,14 +73,24 @@ class Applier:
         result = self._objects.overlay(tree, changes)
         stray = set(self._objects.differing(tree, result)).difference(paths)
         if stray:
-            raise PatchqError(
-                f"the patch changed what it does not name: {', '.join(sorted(stray))}"
-            )
+            return Refused(f"git reads it as a change of {', '.join(sorted(stray))} too")
         return Applied(
             tree=result,
             before={path: before.get(path) for path in changed},
             after=changes,
         )
+
+    def names(self, diff: bytes, *, strip: int = 1) -> tuple[str, ...] | Refused:
+        """The files that git finds in ``diff``, by their new names (or old, if they are deleted).
+
+        What it passes over as no diff is not among them.
+        """
+        args = ("apply", "--numstat", "-z", f"-p{strip}", "-")
+        listed = self._git.run(*args, stdin=diff, allow=(0, 1, 128))
+        if listed.status:
+            return Refused(_reason(listed.stderr))
+        rows = listed.stdout.split(b"\0")[:-1]
+        return tuple(decode_path(row.split(b"\t", 2)[2]) for row in rows)
 
     def _visible(self, tree: str, paths: Collection[str]) -> dict[str, Entry | None]:
         visible = self._objects.files(tree, paths)

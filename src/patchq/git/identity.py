@@ -12,8 +12,12 @@ from patchq.git.process import user_environment
 UNKNOWN_AUTHOR = "Unknown <unknown@localhost>"
 
 
-def user_identity(directory: Path) -> str:
-    """``Name <mail>`` as the user's configuration in ``directory`` and environment give it."""
+def user_identity(directory: Path, *, as_author: bool = True) -> str:
+    """``Name <mail>`` as the user's configuration in ``directory`` and environment give it.
+
+    Without ``as_author``, ``GIT_AUTHOR_NAME`` and ``GIT_AUTHOR_EMAIL`` say nothing: they are the
+    author of what is being made, not of what somebody else made.
+    """
     user = user_environment()
     environment = {
         **os.environ,
@@ -31,8 +35,9 @@ def user_identity(directory: Path) -> str:
         )
         return answer.stdout.decode(errors="replace").strip()
 
-    name = user.get("GIT_AUTHOR_NAME") or ask("user.name")
-    mail = user.get("GIT_AUTHOR_EMAIL") or ask("user.email")
+    author = user if as_author else {}
+    name = author.get("GIT_AUTHOR_NAME") or ask("user.name")
+    mail = author.get("GIT_AUTHOR_EMAIL") or ask("user.email")
     return identity(name, mail) if name or mail else UNKNOWN_AUTHOR
 
 

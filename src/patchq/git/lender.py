@@ -17,6 +17,8 @@ _OBJECT = re.compile(r"[0-9a-f]{40}")
 _PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.IGNORECASE | re.MULTILINE)
 _REMOTE = re.compile(r"^\s*\[remote [^\n]*\n((?:(?!\s*\[)[^\n]*(?:\n|\Z))*)", re.MULTILINE)
 _URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
+_SPECIAL = re.compile(rb"[\x00-\x1f\"\\\\]")
+_ESCAPE = re.compile(rb"\\\\([0-7]{3})")
 _SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256", re.IGNORECASE | re.MULTILINE)
 
 _SYMBOLIC_DEPTH = 5
@@ -118,8 +120,22 @@ class Lender:
 def borrowed(objects: Path) -> tuple[Path, ...]:
     """The object stores that the one at ``objects`` borrows from (gitrepository-layout)."""
     alternates = objects / "info" / "alternates"
-    lines = os.fsdecode(alternates.read_bytes()) if alternates.is_file() else ""
-    return tuple(objects / line for line in lines.splitlines() if line and line[0] not in '#"')
+    lines = alternates.read_bytes().split(b"\n") if alternates.is_file() else []
+    named = (line for line in lines if line and line[:1] != b"#")
+    return tuple(objects / os.fsdecode(_unquoted(line)) for line in named)
+
+
+def quoted_if_odd(path: bytes) -> bytes:
+    """A path as a line of ``objects/info/alternates``; quoted if git would misread it."""
+    if b"\n" not in path and path[:1] not in (b"#", b'"'):
+        return path
+    return b'"%b"' % _SPECIAL.sub(lambda match: b"\\%03o" % match[0][0], path)
+
+
+def _unquoted(line: bytes) -> bytes:
+    if not (line.startswith(b'"') and line.endswith(b'"')):
+        return line
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), line[1:-1])
 
 
 def find_lender(path: Path) -> Lender:
@@ -128,8 +144,6 @@ def find_lender(path: Path) -> Lender:
     Raises :class:`UpstreamError` where there is none, or where its object ids are not ours.
     """
     directory = _common_directory(_git_directory(path.resolve()))
-    if "\n" in str(directory):
-        raise UpstreamError(f"{str(directory)!r}: git cannot borrow from a path with a line break")
     lender = Lender(directory)
     if _SHA256.search(lender.config):
         raise UpstreamError(

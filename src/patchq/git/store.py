@@ -22,7 +22,7 @@ from patchq.files import replace_file
 from patchq.git.apply import Applier
 from patchq.git.commits import read_commit
 from patchq.git.history import History
-from patchq.git.lender import Lender
+from patchq.git.lender import Lender, borrowed, quoted_if_odd
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merger
 from patchq.git.objects import Objects
@@ -226,8 +226,7 @@ def open_store(
 
 def _lend(alternates: Path, lender: Lender | None) -> list[Path]:
     """Borrow from ``lender`` too, and no longer from what has vanished; all that is lent."""
-    known = alternates.read_bytes().splitlines() if alternates.is_file() else []
-    lent = [path for path in map(Path, map(os.fsdecode, known)) if path.is_dir()]
+    lent = [path for path in borrowed(alternates.parent.parent) if path.is_dir()]
     if lender is not None and lender.objects not in lent:
         lent.append(lender.objects)
     alternates.parent.mkdir(parents=True, exist_ok=True)
@@ -264,4 +263,4 @@ def _settle(file: Path, content: bytes) -> None:
 
 
 def _line(path: Path) -> bytes:
-    return os.fsencode(path) + b"\n"
+    return quoted_if_odd(os.fsencode(path)) + b"\n"

@@ -11,6 +11,8 @@ from functools import cached_property
 
 from pathspec import GitIgnoreSpec
 
+from patchq.model.globs import read_globs
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -24,11 +26,11 @@ class Coverage:
 
     @cached_property
     def _covers(self) -> GitIgnoreSpec:
-        return GitIgnoreSpec.from_lines(self.covers)
+        return read_globs(self.covers)
 
     @cached_property
     def _excludes(self) -> GitIgnoreSpec:
-        return GitIgnoreSpec.from_lines(self.excludes)
+        return read_globs(self.excludes)
 
     def covers_path(self, path: str) -> bool:
         """Whether ``path`` is covered: no ``covers`` means everything, and an exclude wins."""

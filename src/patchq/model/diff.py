@@ -18,21 +18,28 @@ from enum import Enum
 from itertools import accumulate
 
 from patchq.errors import InputError, Where
+from patchq.model.names import DEEPEST, MOST_BYTES, is_dot_gitmodules, is_inside
 
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FIELD = re.compile(
-    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to"
-    rb"|similarity index|dissimilarity index|index|---|\+\+\+) ([^\r\n]*)"
+    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|rename old"
+    rb"|rename new|copy from|copy to|similarity index|dissimilarity index|index|---|\+\+\+)"
+    rb" ([^\r\n]*)"
 )
+# git needs less: the words before the value are enough for it
 _GIT_FIELD = re.compile(
-    rb"(?:(?:old|new|new file|deleted file) mode [0-7]+|(?:rename|copy) (?:from|to) ."
-    rb"|(?:dis)?similarity index \d+%|index [0-9a-f]+\.\.[0-9a-f]+)"
+    rb"(?:(?:old|new|new file|deleted file) mode\s+\S+\s*$|(?:rename|copy) (?:from|to|old|new) \S"
+    rb"|(?:dis)?similarity index\s+\S+\s*$|index \S*\.\.\S)"
 )
 _BINARY = re.compile(rb"Binary files (.+) and (.+) differ\r?\n?$")
 _BINARY_DATA = re.compile(rb"GIT binary patch\r?\n?$")
 _COMBINED = re.compile(rb"diff --(cc|combined) ")
 _DECORATION = re.compile(rb"={10,}|RCS file: |retrieving revision |diff -")
-_INDEX = re.compile(r"([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?$")
+_INDEX = re.compile(r"([^. ]*)\.\.([^ ]*)(?: (.*))?$")
+_BLOB = re.compile(r"[0-9a-f]{4,64}")
+_MODE = re.compile(r"\s*0*([0-7]{1,6})(?:\s|$)")
+_REGULAR = re.compile(r"100[0-7]{3}")
+_LINK_MODES = ("120000", "160000")
 _STAMP = re.compile(
     r"(?:\t.*|\s+(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d).*)$", re.DOTALL
 )  # a tab, or what old diffs put there
@@ -40,6 +47,7 @@ _EPOCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.0+)? ([-+]\d\d):?(\d\
 _ESCAPE = re.compile(rb"\\([abtnvfr\"\\]|[0-3][0-7]{2})")
 _ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 _SIGNATURE = (b"--", b"---")
+_REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
 _DEV_NULL = "/dev/null"
 
 _SIDES = {
@@ -240,8 +248,8 @@ def _starts_section(lines: Sequence[bytes], index: int) -> bool:
     if line.startswith(b"diff --git "):
         if follower.startswith(b"--- "):
             return lines[index + 2 : index + 3] != [] and lines[index + 2].startswith(b"+++ ")
-        header = _GIT_FIELD.match(follower) or _BINARY.match(follower)
-        return bool(header or _BINARY_DATA.match(follower))
+        found = _GIT_FIELD.match(follower) or _HUNK.match(follower)
+        return bool(found or _BINARY.match(follower) or _BINARY_DATA.match(follower))
     if _COMBINED.match(line):
         return _FIELD.match(follower) is not None
     if line.startswith(b"Index: ") and follower.startswith(b"=========="):
@@ -255,7 +263,9 @@ def _header_end(lines: Sequence[bytes], start: int) -> int:
     index = start
     while index < len(lines):
         line = lines[index]
-        if line.startswith(b"+++ ") or _BINARY.match(line) or _BINARY_DATA.match(line):
+        if _BINARY.match(line) or _BINARY_DATA.match(line):
+            return index + 1
+        if line.startswith(b"+++ ") and not lines[start].startswith(b"diff --git "):
             return index + 1
         decoration = not git and _DECORATION.match(line) and not line.startswith(b"diff --git ")
         if index > start and not (decoration or _FIELD.match(line)):
@@ -347,6 +357,11 @@ class _Reader:
         fields = {
             match[1].decode(): _text(match[2]) for line in header if (match := _FIELD.match(line))
         }
+        for verb in ("old", "new"):
+            if f"rename {verb}" in fields:
+                fields["rename from" if verb == "old" else "rename to"] = fields[f"rename {verb}"]
+        if header[0].startswith(b"diff --git ") and not fields and not section.hunks:
+            raise self._error(section.start, "git would pass over this section: it has no header")
         binary = any(_BINARY.match(line) or _BINARY_DATA.match(line) for line in header)
         hunks = tuple(self._hunk(number, span) for number, span in enumerate(section.hunks, 1))
         self._check_tail()
@@ -358,8 +373,10 @@ class _Reader:
             self._check_path(path)
         index = _INDEX.match(fields.get("index", ""))
         old_blob, new_blob, mode = index.groups() if index else (None, None, None)
-        old_mode = fields.get("old mode", fields.get("deleted file mode", mode))
-        new_mode = fields.get("new mode", fields.get("new file mode", mode))
+        old_mode = self._mode(fields.get("old mode", fields.get("deleted file mode", mode)))
+        new_mode = self._mode(fields.get("new mode", fields.get("new file mode", mode)))
+        if new_mode == "120000" and new is not None and is_dot_gitmodules(new.rpartition("/")[2]):
+            raise self._error(section.start, f"{new!r} may be no symbolic link")
         if kind is ChangeKind.MODIFY and not hunks and not binary and old_mode == new_mode:
             raise self._error(section.start, "nothing follows this file's header: cut short?")
         return FileChange(
@@ -377,6 +394,21 @@ class _Reader:
             line=section.start + 1,
         )
 
+    def _mode(self, written: str | None) -> str | None:
+        """A mode as git writes it in trees."""
+        if written is None:
+            return None
+        match = _MODE.match(written)
+        if match is None or not (_REGULAR.fullmatch(match[1]) or match[1] in _LINK_MODES):
+            raise self._error(
+                self.section.start,
+                f"{written[:40]!r} is no mode of a file",
+                "git knows 100644, 100755, 120000 (a symbolic link) and 160000 (a submodule).",
+            )
+        if match[1] in _LINK_MODES:
+            return match[1]
+        return "100755" if int(match[1], 8) & 0o100 else "100644"
+
     def _error(self, index: int, message: str, hint: str | None = None) -> InputError:
         where = self.where and Where(self.where.file, (self.where.line or 0) + index + 1)
         return InputError(message, where=where, hint=hint)
@@ -389,6 +421,13 @@ class _Reader:
                     *span.says, *span.found
                 ),
                 "Restore the lines an editor took, or correct the counts (recountdiff does).",
+            )
+        first, *rest = self.lines[span.start + 1 : span.stop]
+        if first[:1] == b"\\" or any(map(_is_bad_remark, rest)):
+            raise self._error(
+                span.start,
+                "corrupt hunk: a line that begins with a backslash can only say that there is no "
+                "newline at the end of the line before it",
             )
         old_count, new_count = span.says
         return Hunk(
@@ -488,15 +527,25 @@ class _Reader:
         return path, path, ChangeKind.MODIFY
 
     def _check_path(self, path: str | None) -> None:
-        parts = path.split("/") if path is not None else []
-        if path is not None and (
-            "\0" in path or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)
-        ):
+        if path is None:
+            return
+        if len(path.encode("utf-8", "surrogateescape")) > MOST_BYTES or path.count("/") > DEEPEST:
+            raise self._error(
+                self.section.start,
+                f"path {path[:40]!r}... is longer or deeper than patchq takes: "
+                f"{MOST_BYTES} bytes, {DEEPEST} directories",
+            )
+        if not is_inside(path):
             raise self._error(
                 self.section.start,
                 f"path {path!r} is not one inside the tree",
-                "A patch may touch neither .git nor anything outside the tree.",
+                "A patch may touch neither .git, in any spelling, nor anything outside the tree.",
             )
+
+
+def _is_bad_remark(line: bytes) -> bool:
+    """Whether git would refuse this line that begins with a backslash."""
+    return line[:1] == b"\\" and (line[:2] != b"\\ " or len(line) < _REMARK)
 
 
 def _text(raw: bytes) -> str:
@@ -504,7 +553,9 @@ def _text(raw: bytes) -> str:
 
 
 def _blob(written: str | None) -> str | None:
-    return written if written and written.strip("0") else None
+    """An id of a blob, None for the one of no file, and for what is no id."""
+    named = written and _BLOB.fullmatch(written) and written.strip("0")
+    return written if named else None
 
 
 def _is_epoch(field: str) -> bool:
@@ -512,9 +563,12 @@ def _is_epoch(field: str) -> bool:
     match = _EPOCH.search(field)
     if match is None:
         return False
-    moment = datetime.strptime(
-        f"{match[1]} {match[2]}{match[3]}", "%Y-%m-%d %H:%M:%S %z"
-    ).astimezone(UTC)
+    try:
+        moment = datetime.strptime(
+            f"{match[1]} {match[2]}{match[3]}", "%Y-%m-%d %H:%M:%S %z"
+        ).astimezone(UTC)
+    except (ValueError, OverflowError):  # no date that there is
+        return False
     return moment == datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -25,7 +25,7 @@ _MBOX = re.compile(r"From \S+ .*\d\d:\d\d:\d\d")
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*)|)$")
 _CHERRY_PICK = re.compile(r"\(cherry picked from commit [0-9a-f]+\)$")
 _COMMIT = re.compile(r"commit [0-9a-f]{7,64}\b")
-_PATCH_TAG = re.compile(r"\s*(?:Re:\s*|\[[^\]]*PATCH[^\]]*\]\s*)", re.IGNORECASE)
+_REPLY = re.compile(r"\s*(?:Re:\s*)*", re.IGNORECASE)
 _DIFFSTAT = re.compile(
     r" .+ \| +(?:\d+ ?[-+]*|Bin\b.*)$| \d+ files? changed\b"
     r"| (?:create|delete) mode [0-7]{6} | mode change [0-7]{6} | (?:rename|copy) .+ \(\d+%\)$"
@@ -33,7 +33,7 @@ _DIFFSTAT = re.compile(
 _STAT_END = re.compile(r" \d+ files? changed\b")
 _SEPARATOR = re.compile(r"---\s*$")
 _ZERO_COMMIT = re.compile(r"From 0+ ")
-_RAW_AUTHOR = re.compile(r"author (.+>) (\d+) ([-+]\d{4})$")
+_RAW_AUTHOR = re.compile(r"author (.+>) (\d{1,11}) ([-+][01]\d[0-5]\d)$", re.ASCII)
 _MOST_NAME = 60
 """How many bytes of a name git's mailinfo believes."""
 # patch(1) sees a diff through indentation, of X as well as blanks; quilt ends a header at "---"
@@ -120,9 +120,9 @@ class Header:
         numbers: list[int] = []
         for trailer in self._trailers("X-Upstream-PR"):
             for word in re.split(r"[|,\s]+", trailer.value.strip()):
-                if not re.fullmatch(r"#?[0-9]+", word):
+                if not re.fullmatch(r"#?[0-9]{1,18}", word):
                     raise InputError(
-                        f"{word!r} in X-Upstream-PR is not a PR number",
+                        f"{word[:40]!r} in X-Upstream-PR is not a PR number",
                         where=self._place(trailer),
                         hint="Write X-Upstream-PR: 36186, or 123 | 456 for either.",
                     )
@@ -232,8 +232,7 @@ def description(header: Header) -> tuple[str, str]:
     message = _read(header.raw)
     prose = "\n\n".join(part for part in (message.body, message.notes) if part)
     trailers = "\n".join(map(str, message.trailers))
-    parts = (defuse(prose), trailers)
-    return message.subject, "\n\n".join(part for part in parts if part)
+    return message.subject, defuse("\n\n".join(part for part in (prose, trailers) if part))
 
 
 def replace_path(raw_header: bytes, old: str, new: str) -> bytes:
@@ -300,18 +299,16 @@ def _uncommented(lines: Sequence[_Line]) -> list[_Line]:
 
 def _fold(lines: Sequence[_Line]) -> list[Trailer] | None:
     """Lines as fields with their continuations; None where one is neither."""
-    trailers: list[Trailer] = []
+    fields: list[tuple[str, list[str], int]] = []
     for line in lines:
         match = _FIELD.match(line.text)
         if match:
-            trailers.append(Trailer(match[1], (match[2] or "").strip(), line.number))
-        elif trailers and _continues(line.text):
-            last = trailers[-1]
-            value = f"{last.value} {line.text.strip()}".strip()
-            trailers[-1] = Trailer(last.key, value, last.line)
+            fields.append((match[1], [(match[2] or "").strip()], line.number))
+        elif fields and _continues(line.text):
+            fields[-1][1].append(line.text.strip())
         else:
             return None
-    return trailers
+    return [Trailer(key, " ".join(parts).strip(), number) for key, parts, number in fields]
 
 
 def _is_ours(key: str) -> bool:
@@ -355,12 +352,12 @@ def _in_body_headers(lines: list[_Line]) -> tuple[list[_Line], dict[str, str]]:
     """From, Subject and Date at the top of a mail's body, which stand for those of the mail."""
     lines = _trim(lines)
     found: dict[str, str] = {}
-    while lines and (match := _FIELD.match(lines[0].text)):
-        if match[1].lower() not in ("from", "subject", "date"):
-            break
+    for number, line in enumerate(lines):
+        match = _FIELD.match(line.text)
+        if match is None or match[1].lower() not in ("from", "subject", "date"):
+            return lines[number:], found
         found[match[1].lower()] = (match[2] or "").strip()
-        lines = lines[1:]
-    return lines, found
+    return [], found
 
 
 def _unfold(value: str) -> str:
@@ -416,9 +413,14 @@ def _without_quotes(text: str) -> str:
 
 
 def _untagged(subject: str) -> str:
-    while match := _PATCH_TAG.match(subject):
-        subject = subject[match.end() :]
-    return " ".join(subject.split())
+    start = 0
+    while match := _REPLY.match(subject, start):
+        start = match.end()
+        end = subject.find("]", start)
+        if not subject.startswith("[", start) or "PATCH" not in subject[start : end + 1].upper():
+            break
+        start = end + 1
+    return " ".join(subject[start:].split())
 
 
 def _read_plain(lines: list[_Line]) -> _Message:
@@ -564,7 +566,8 @@ def _split_last(paragraph: list[_Line]) -> tuple[list[_Line], list[Trailer]]:
     members = [
         line for line in paragraph[start:] if _FIELD.match(line.text) or _continues(line.text)
     ]
-    others = [line for line in paragraph if line not in members]
+    numbers = {line.number for line in members}
+    others = [line for line in paragraph if line.number not in numbers]
     fields = _fold(members) or []
     written = any(_is_ours(entry.key) or entry.key == "Signed-off-by" for entry in fields)
     written = written or any(_CHERRY_PICK.match(line.text) for line in others)
@@ -589,12 +592,8 @@ def _paragraphs(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 def _trim(lines: Sequence[_Line]) -> list[_Line]:
     """Lines without empty ones at both ends."""
-    kept = list(lines)
-    while kept and not kept[0].text.strip():
-        kept.pop(0)
-    while kept and not kept[-1].text.strip():
-        kept.pop()
-    return kept
+    written = [index for index, line in enumerate(lines) if line.text.strip()]
+    return list(lines[written[0] : written[-1] + 1]) if written else []
 
 
 def _join(lines: Sequence[_Line]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -47,6 +47,11 @@ class Patch:
     def diff(self) -> bytes:
         """The diff, with whatever follows it."""
         return self.raw[self.split :]
+
+    @property
+    def bare(self) -> Patch:
+        """The patch without what stands before its diff."""
+        return replace(self, raw=self.diff)
 
     @cached_property
     def header(self) -> Header:

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import VERSION_PATTERN, InvalidVersion, Version
 
 from patchq.errors import InputError, Where
+from patchq.model.regex import compile_regex, encoded
 from patchq.model.yamlfile import YamlValue
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -201,10 +202,14 @@ def _source(entry: YamlValue, fields: Mapping[str, YamlValue]) -> Source | None:
     if "index" in fields or "sha256" in fields:
         entry.fail("what is found by a pattern is no Python package: no index or sha256")
     pattern = fields["pattern"]
-    groups = _or_fail(pattern, lambda text: re.compile(text).groups, "a regular expression")
+    groups = _or_fail(pattern, _groups, "a regular expression as RE2 has them")
     if groups != 1:
         pattern.fail(f"expected one group, around the version; found {groups}")
     return Source(fields["file"].text(), pattern.text())
+
+
+def _groups(pattern: str) -> int:
+    return int(compile_regex(encoded(pattern)).groups)
 
 
 def _specifier(entry: YamlValue) -> str:
@@ -219,5 +224,5 @@ def _specifier(entry: YamlValue) -> str:
 def _or_fail(entry: YamlValue, read: Callable[[str], object], what: str) -> object:
     try:
         return read(entry.text())
-    except (InvalidSpecifier, InvalidVersion, re.error) as error:
+    except (InvalidSpecifier, InvalidVersion, ValueError) as error:
         entry.fail(f"not {what}: {error}")

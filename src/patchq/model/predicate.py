@@ -12,8 +12,11 @@ from difflib import get_close_matches
 from enum import Enum
 
 from patchq.errors import InputError, Where
+from patchq.model.regex import compile_regex, matches_a_line
 
 _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")+""", re.DOTALL)
+
+_SHOWN = 100
 
 
 class PredicateKind(Enum):
@@ -64,8 +67,7 @@ class Predicate:
 
     def _matches(self, content: bytes) -> bool:
         assert self.pattern is not None
-        search = re.compile(self.pattern).search
-        return any(search(line.removesuffix(b"\r")) for line in content.split(b"\n"))
+        return matches_a_line(self.pattern, content)
 
 
 def parse_predicate(text: str, where: Where | None = None) -> Predicate:
@@ -141,14 +143,15 @@ def _path(word: str, where: Where | None) -> str:
 
 def _pattern(word: str, where: Where | None) -> bytes:
     quoted = "'" in word or '"' in word
-    pattern = shlex.split(word)[0] if quoted else word
+    pattern = (shlex.split(word)[0] if quoted else word).encode("utf-8", "surrogateescape")
     try:
-        re.compile(pattern.encode("utf-8", "surrogateescape"))
-    except re.error as error:
+        compile_regex(pattern)
+    except ValueError as error:
+        shown = pattern if len(pattern) <= _SHOWN else pattern[:_SHOWN] + b"..."
         raise InputError(
-            f"bad regex {pattern!r}: {error.msg}"
-            + ("" if error.pos is None else f" at character {error.pos + 1}"),
+            f"bad regex {shown.decode(errors='replace')!r}: {error}",
             where=where,
-            hint="It is a Python regular expression; escape ( ) [ ] . + * ? to mean themselves.",
+            hint="It is a regular expression as RE2 has them, without look-around and "
+            "backreferences; escape ( ) [ ] . + * ? to mean themselves.",
         ) from error
-    return pattern.encode("utf-8", "surrogateescape")
+    return pattern

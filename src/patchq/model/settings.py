@@ -17,6 +17,7 @@ from patchq.model.building import (
     read_runtime,
 )
 from patchq.model.predicate import Predicate, parse_predicate
+from patchq.model.regex import compile_regex, encoded
 from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
@@ -114,20 +115,23 @@ class Settings:
         ``Revert "…"``, speaks of another change.
         """
         numbers: list[int] = []
-        rest = subject
-        for match in reversed(list(re.finditer(self.pr_pattern, subject))):
-            number = match[1] or ""
-            if rest[match.end() :].strip() or not number.isdecimal():
+        rest = text = encoded(subject)
+        for match in reversed(list(compile_regex(encoded(self.pr_pattern)).finditer(text))):
+            number = _number(match[1])
+            if rest[match.end() :].strip() or number is None:
                 break
-            numbers.insert(0, int(number))
-            rest = subject[: match.start()]
+            numbers.insert(0, number)
+            rest = text[: match.start()]
         return tuple(numbers)
 
     def merged_pull_requests(self, message: str) -> tuple[int, ...]:
         """The pull request that the message of a merge names."""
-        match = re.search(self.merge_pattern, message, re.MULTILINE)
-        number = match and next(filter(None, match.groups()), "")
-        return (int(number),) if number and number.isdecimal() else ()
+        match = compile_regex(b"(?m)" + encoded(self.merge_pattern)).search(encoded(message))
+        number = _number(next(filter(None, match.groups()), None)) if match else None
+        return () if number is None else (number,)
+
+
+_DIGITS = 18
 
 
 @lru_cache(maxsize=64)
@@ -195,9 +199,14 @@ def _expression(entry: YamlValue) -> tuple[str, int]:
     """A regular expression, and how many groups it has."""
     text = entry.text()
     try:
-        return text, re.compile(text).groups
-    except re.error as error:
-        entry.fail(f"not a regular expression: {error}")
+        return text, compile_regex(encoded(text)).groups
+    except ValueError as error:
+        entry.fail(f"not a regular expression as RE2 has them: {error}")
+
+
+def _number(digits: bytes | None) -> int | None:
+    """The number of a pull request, None if it is none, or none that a forge would give."""
+    return int(digits) if digits and digits.isdigit() and len(digits) <= _DIGITS else None
 
 
 def _exclude(entry: YamlValue) -> tuple[str, ...]:

@@ -33,6 +33,9 @@ _NOT_LITERAL = re.compile(
     "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 
+_DIGITS = 18
+_SHOWN = 200
+
 
 class _Loader(yaml.SafeLoader):
     """Composes nodes; refuses aliases (they can be recursive) and repeated keys."""
@@ -109,7 +112,8 @@ class YamlValue:
     def integer(self) -> int:
         """A whole number, in decimal digits."""
         value = self.node.value
-        if self.node.tag != _INTEGER or not (value.isascii() and value.isdecimal()):
+        decimal = self.node.tag == _INTEGER and value.isascii() and value.isdecimal()
+        if not decimal or len(value) > _DIGITS:
             self.fail(f"expected a whole number, found {_describe(self.node)}")
         return int(value)
 
@@ -178,7 +182,9 @@ def _describe(node: yaml.Node) -> str:
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
         return "a list"
-    return f"{node.value!r}" if node.value else "nothing"
+    if not node.value:
+        return "nothing"
+    return f"{node.value!r}" if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]!r}..."
 
 
 class Dumper(yaml.SafeDumper):

@@ -15,6 +15,7 @@ from patchq.errors import Where
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, decode_path, encode_path
 from patchq.git.search import files_with_line
 from patchq.git.store import Store
+from patchq.model.globs import read_globs
 from patchq.model.verification import Remark
 
 _LFS_POINTER = "version https://git-lfs.github.com/spec/v1"
@@ -63,7 +64,7 @@ def set_hashes(store: Store, tree: str, sets: Mapping[str, Sequence[str]]) -> di
     """
     files = sorted(store.objects.walk(tree))
     return {
-        name: sha256(b"".join(_chosen(files, GitIgnoreSpec.from_lines(patterns)))).hexdigest()
+        name: sha256(b"".join(_chosen(files, read_globs(patterns)))).hexdigest()
         for name, patterns in sets.items()
     }
 

@@ -93,9 +93,9 @@ class Prepared:
 
     def chosen(self, name: str, files: dict[str, Entry]) -> Iterable[tuple[str, Entry]]:
         """The files of the set ``name``."""
-        from pathspec import GitIgnoreSpec
+        from patchq.model.globs import read_globs
 
-        spec = GitIgnoreSpec.from_lines(self.sets[name])
+        spec = read_globs(self.sets[name])
         return ((path, entry) for path, entry in files.items() if spec.match_file(path))
 
     @cached_property

@@ -130,7 +130,7 @@ class OriginFinder:
         cut_from = self.find(patch, tag)
         if cut_from is None:
             return None
-        applied = self._stack.try_apply(self._named_tree(patch, cut_from.tree), patch)
+        applied = self._stack.try_apply(self._named_tree(patch, cut_from.tree), patch.bare)
         if not isinstance(applied, Applied):
             return None
         numbers = patch.header.upstream_prs or self._numbers(patch, words)

@@ -83,9 +83,10 @@ class Fitter:
         """
         readings = self._readings(tree, name, raw, place)
         readings[0].header.check_fields()
+        self._check_names(readings[0])
         refusals: list[Refused] = []
         for reading in readings:
-            applied = self._stack.try_apply(tree, reading)
+            applied = self._stack.try_apply(tree, reading.bare)
             if isinstance(applied, Refused):
                 refusals.append(applied)
             elif applied.tree == tree:
@@ -105,7 +106,7 @@ class Fitter:
                 raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)))
             return Fit(reading, over.applied, merged=True, remarks=over.remarks)
         base = self._preimage(reading)
-        theirs = self._stack.try_apply(base, reading) if base is not None else None
+        theirs = self._stack.try_apply(base, reading.bare) if base is not None else None
         if base is None or not isinstance(theirs, Applied):
             raise self._refusal(tree, reading, reason)
         ours = self._objects.tree_of(self._objects.files(tree, reading.paths))
@@ -129,6 +130,20 @@ class Fitter:
             Applied(self._objects.overlay(tree, after), before, after),
             merged=True,
         )
+
+    def _check_names(self, reading: Patch) -> None:
+        """Raise :class:`InputError` if git finds other files in the diff than we do."""
+        found = self._store.applier.names(reading.diff, strip=reading.strip)
+        ours = sorted(change.new or change.old or "" for change in reading.files)
+        if isinstance(found, Refused):
+            raise InputError(found.reason, where=Where(_place(reading)))
+        if sorted(found) != ours:
+            raise InputError(
+                f"git finds changes of {', '.join(found) or 'nothing'} in it, and they read as "
+                f"changes of {', '.join(ours)}",
+                where=Where(_place(reading)),
+                hint="Take out the lines between the files' diffs that look like a diff.",
+            )
 
     def _readings(self, tree: str, name: str, raw: bytes, place: str) -> tuple[Patch, ...]:
         """The patch with ``-p1`` and with ``-p0``, first the one whose paths the tree knows.

@@ -192,6 +192,8 @@ class Importer:
         written_end = end if self._terms.write_end else None
         exact = not (repairs or given.decoded or fit.merged or written_end)
         verbatim = exact and is_git_mail(fit.reading) and not header.stale
+        # git reads the whole file, and must find nothing more in it
+        verbatim = verbatim and self._stack.try_apply(tree, fit.reading) == fit.applied
         date = raw_date(header.date)
         imported = Imported(
             patch=fit.reading if verbatim else self._mail(tree, fit, date, written_end),

@@ -34,11 +34,11 @@ class Stack:
         self._known: dict[tuple[str, str, int], Applied | Refused] = {}
 
     def try_apply(self, tree: str, patch: Patch) -> Applied | Refused:
-        """Apply one patch strictly to ``tree``."""
+        """Apply one patch strictly to ``tree``: the whole file, as git reads it."""
         key = (tree, patch.sha256, patch.strip)
         if key not in self._known:
             self._known[key] = self._store.applier.apply(
-                tree, patch.diff, patch.paths, strip=patch.strip
+                tree, patch.raw, patch.paths, strip=patch.strip
             )
         return self._known[key]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.model.pins import Pin, PinState, compare_pin, compatible
 from patchq.model.recipe import Recipe, read_recipe
+from patchq.model.regex import compile_regex, encoded
 from patchq.model.verification import Failure, Remark, Section
 
 NAME = "pins"
@@ -140,11 +140,11 @@ def _of_source(pin: Pin, read: Reader) -> Asked | None:
     if pin.source is None:
         return None
     raw = read(pin.source.file) or b""
-    match = re.search(pin.source.pattern, raw.decode("utf-8", "replace"))
+    match = compile_regex(encoded(pin.source.pattern)).search(raw)
     if match is None or not match[1]:
         return None
-    line = match.string.count("\n", 0, match.start(1)) + 1
-    return Asked(_exactly(match[1]), Where(pin.source.file, line))
+    line = raw.count(b"\n", 0, match.start(1)) + 1
+    return Asked(_exactly(match[1].decode("utf-8", "replace")), Where(pin.source.file, line))
 
 
 def _exactly(text: str) -> str:
