@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
+from itertools import chain
 
 from cases import Cut, cut_commits, later_commits
 from probe import Fate, Place, Probe
+from source import tree_diff
 
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
 from patchq.model.patch import Patch
@@ -34,7 +36,8 @@ class CommitProbes:
         for cut, there in zip(*self._cut_for(old, new), strict=True):
             if cut is None or there is None:
                 continue
-            patch = self._patch("future", cut.commit, old, cut.tree)
+            name = f"future-{cut.commit.oid[:12]}.patch"
+            patch = Patch(name, self._mailer.diff(old, cut.tree))
             plain = self._merger.merge(old, new, cut.tree)
             merges = plain.clean if plain.tree == there.tree or not plain.clean else None
             yield Probe(
@@ -42,18 +45,47 @@ class CommitProbes:
             )
 
     def stacked(self) -> Iterator[Probe]:
-        """A line put into a run of lines that a patch adds which plain merge cannot carry."""
+        """A line put into a run of lines that a patch adds which plain merge cannot carry.
+
+        The patches below are commits, and where these are too few edits of lines that upstream
+        changed too.
+        """
         old, new = self._span.old.tree, self._span.new.tree
-        for cut in filter(None, cut_commits(self._span, self._commits, old)):
-            if self._merger.merge(old, new, cut.tree).clean:
+        cuts = filter(None, cut_commits(self._span, self._commits, old))
+        lower = ((cut.commit.oid, cut.tree) for cut in cuts)
+        for made_of, tree in chain(lower, self._edits()):
+            if self._merger.merge(old, new, tree).clean:
                 continue
-            lower = self._patch("lower", cut.commit, old, cut.tree)
-            below = Probe(Fate.STACKED, lower, cut.commit.oid, cut.tree, merges=False)
-            upper = self._on(below, cut)
+            name = f"lower-{sha256(made_of.encode()).hexdigest()[:8]}.patch"
+            patch = Patch(name, self._mailer.diff(old, tree))
+            upper = self._on(Probe(Fate.STACKED, patch, made_of, tree, merges=False))
             if upper is not None:
                 yield upper
 
-    def _on(self, below: Probe, cut: Cut) -> Probe | None:
+    def _edits(self) -> Iterator[tuple[str, str]]:
+        """Trees of the old tag with a line edited, and some added, where upstream has others."""
+        old = self._span.old.tree
+        diffs = tree_diff(self._span.store.git, old, self._span.new.tree)
+        places = [
+            (diff.old, cut.start)
+            for diff in diffs.values()
+            for cut in diff.cuts
+            if diff.new and cut.count > 1 and cut.added > 1
+        ]
+        self._random.shuffle(places)
+        for path, at in places:
+            entry = self._objects.file(old, path)
+            if entry is None:
+                continue
+            lines = self._objects.read(entry.oid).splitlines(keepends=True)
+            edited = lines[at].rstrip(b"\r\n") + b" patchq_lower\n"
+            added = [b"patchq_lower_%d\n" % number for number in range(6)]
+            content = b"".join([*lines[:at], edited, *added, *lines[at + 1 :]])
+            oid = self._objects.write("blob", content)
+            tree = self._objects.overlay(old, {path: Entry(entry.mode, oid)})
+            yield f"{path}:{at + 1}", tree
+
+    def _on(self, below: Probe) -> Probe | None:
         runs = [
             (change.paths[-1], hunk.new_start - 1 + at)
             for change in below.patch.files
@@ -63,15 +95,16 @@ class CommitProbes:
         if not runs:
             return None
         path, at = self._random.choice(runs)
-        entry = self._objects.file(cut.tree, path)
+        entry = self._objects.file(below.tree, path)
         if entry is None:
             return None
         lines = self._objects.read(entry.oid).splitlines(keepends=True)
-        mark = b"patchq_upper_" + cut.commit.oid[:9].encode()
+        name = below.name.replace("lower", "upper")
+        mark = name.removesuffix(".patch").replace("-", "_").encode()
         lines[at:at] = [mark + b"\n"]
         oid = self._objects.write("blob", b"".join(lines))
-        tree = self._objects.overlay(cut.tree, {path: Entry(entry.mode, oid)})
-        patch = self._patch("upper", cut.commit, cut.tree, tree)
+        tree = self._objects.overlay(below.tree, {path: Entry(entry.mode, oid)})
+        patch = Patch(name, self._mailer.diff(below.tree, tree))
         return Probe(Fate.STACKED, patch, below.made_of, tree, mark, (Place(path),), below=below)
 
     def _cut_for(self, old: str, new: str) -> tuple[Iterator[Cut | None], Iterator[Cut | None]]:
@@ -79,9 +112,6 @@ class CommitProbes:
             cut_commits(self._span, self._commits, old),
             cut_commits(self._span, self._commits, new),
         )
-
-    def _patch(self, kind: str, commit: CommitInfo, before: str, after: str) -> Patch:
-        return Patch(f"{kind}-{commit.oid[:12]}.patch", self._mailer.diff(before, after))
 
 
 def _added_runs(signs: list[bytes]) -> Iterator[int]:
