@@ -42,7 +42,7 @@ def demo(
     for step in steps(home):
         typer.echo(f"\n# {step.words}")
         shown = shlex.join(["patchq", *step.command]).replace(f"{home}/", "")
-        typer.secho(f"$ {shown}", bold=True)
+        typer.echo(f"$ {shown}")
         start = [] if step.command[0] == "init" else ["-C", str(workspace)]
         code = run([*start, *step.command])
         if step.command[0] == "lock":

@@ -74,15 +74,18 @@ def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> 
 
 
 def _patch(run: Session, old: str, new: str, name: str) -> None:
-    import sys
-
+    from patchq.cli import output
     from patchq.engine.series.compare import compare_patch
     from patchq.model.series import meant_name
+    from patchq.report.patch import render_diff
 
     before, after = run.workspace.load(old), run.workspace.load(new)
     name = meant_name(name, {*before.series.names, *after.series.names})
-    shown = compare_patch(run.project, before, after, name, colour=sys.stdout.isatty())
-    if shown:
+    shown = compare_patch(run.project, before, after, name)
+    console = output.terminal()
+    if shown and console.is_terminal:
+        render_diff(shown, console)
+    elif shown:
         typer.echo(shown, nl=False)
     else:
         run.notice(f"{name} is the same in both")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pydoc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -105,10 +106,10 @@ def _table(render: Callable[[Console], None], to: Path | None) -> None:
     if to is None:
         render(terminal())
         return
-    from rich.console import Console
+    from patchq.report.terminal import Terminal
 
     with to.open("w", encoding="utf-8") as stream:
-        render(Console(file=stream, highlight=False, width=100))
+        render(Terminal(file=stream, highlight=False, width=100))
 
 
 def stop(report: Report, stopped: str, *, solvable: bool) -> None:
@@ -120,11 +121,11 @@ def stop(report: Report, stopped: str, *, solvable: bool) -> None:
 
 def terminal(*, pipe_width: int | None = None) -> Console:
     """Stdout, as renderers take it, ``pipe_width`` columns wide if nothing sets the width."""
-    from rich.console import Console
+    from patchq.report.terminal import Terminal
 
     sized = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = None if sized else pipe_width
-    return Console(file=sys.stdout, highlight=False, soft_wrap=False, width=width)
+    return Terminal(file=sys.stdout, highlight=False, soft_wrap=False, width=width)
 
 
 @contextmanager
@@ -135,7 +136,19 @@ def paged() -> Iterator[Console]:
         yield console
         return
     os.environ.setdefault("LESS", "FRX")
-    with console.pager(styles=True):
+    from rich.pager import Pager
+
+    class UsersPager(Pager):
+        """The user's pager; the terminal itself if nobody is there to leaf through."""
+
+        def show(self, content: str) -> None:
+            if sys.stdin.isatty():
+                pydoc.pager(content)
+            else:
+                console.file.write(content)
+                console.file.flush()
+
+    with console.pager(UsersPager(), styles=True):
         yield console
 
 

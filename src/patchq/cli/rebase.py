@@ -194,8 +194,11 @@ def _abort(run: Session) -> int:
 
 
 def _show_taken(taken: Decided) -> None:
-    typer.secho(f"{taken.patch}, old against new:", bold=True)
-    typer.echo(taken.comparison.decode(errors="replace"))
+    from patchq.cli import output
+    from patchq.report.patch import render_diff
+
+    typer.echo(f"{taken.patch}, old against new:")
+    render_diff(taken.comparison, output.terminal())
     for name in taken.resolutions:
         typer.echo(f"to be remembered in {name}")
     typer.echo()

@@ -178,9 +178,9 @@ class Session:
         if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield _Progress(None)
             return
-        from rich.console import Console
+        from patchq.report.terminal import Terminal
 
-        with Console(stderr=True).status(what) as status:
+        with Terminal(stderr=True).status(what) as status:
             self._shown.append(status)
             try:
                 yield _Progress(lambda text: status.update(f"{what}: {text}"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from io import BufferedWriter, FileIO, TextIOWrapper
-from typing import TextIO, cast
+from io import BufferedWriter, FileIO, RawIOBase, TextIOWrapper
+from typing import Any, BinaryIO, TextIO, cast
+
+from patchq.report.text import displayable
 
 
 class _Outlet(FileIO):
@@ -20,6 +22,44 @@ class _Outlet(FileIO):
             return super().write(data)  # type: ignore[arg-type]
 
 
+class _TerminalText(TextIOWrapper):
+    """Text for a terminal, which shows control characters and does not obey them.
+
+    What is to be obeyed, colours and the like, comes from a console (``patchq.report.terminal``):
+    rich writes to ``rich_proxied_file``, past this.
+    """
+
+    def __init__(self, outlet: _Outlet, **settings: Any):
+        super().__init__(BufferedWriter(outlet), **settings)
+        self.rich_proxied_file = TextIOWrapper(BufferedWriter(outlet), **settings)
+        self._bytes = _TerminalBytes(self)
+
+    def write(self, text: str) -> int:
+        super().write(displayable(text))
+        return len(text)
+
+    @property
+    def buffer(self) -> BinaryIO:
+        return cast(BinaryIO, self._bytes)
+
+
+class _TerminalBytes(RawIOBase):
+    """The same for bytes."""
+
+    def __init__(self, terminal: _TerminalText):
+        self._terminal = terminal
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._terminal.write(bytes(data).decode("utf-8", "surrogateescape"))
+        return len(data)
+
+    def flush(self) -> None:
+        self._terminal.flush()
+
+
 def tolerant(stream: TextIO) -> TextIO:
     """``stream`` so that a reader who leaves (``| head``) changes neither work nor exit code.
 
@@ -28,12 +68,11 @@ def tolerant(stream: TextIO) -> TextIO:
     if not isinstance(stream, TextIOWrapper):
         return stream
     outlet = _Outlet(stream.fileno(), "w", closefd=False)
-    return cast(
-        TextIO,
-        TextIOWrapper(
-            BufferedWriter(outlet),
-            encoding=stream.encoding,
-            errors="backslashreplace",
-            line_buffering=stream.line_buffering,
-        ),
-    )
+    settings: dict[str, Any] = {
+        "encoding": stream.encoding,
+        "errors": "backslashreplace",
+        "line_buffering": stream.line_buffering,
+    }
+    if stream.isatty():
+        return _TerminalText(outlet, **settings)
+    return TextIOWrapper(BufferedWriter(outlet), **settings)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli import output
 from patchq.cli.options import Guards, Variants, selected_guards
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
@@ -94,11 +95,9 @@ def verify(
 
         typer.echo(render_json(verification), nl=False)
     else:
-        from rich.console import Console
-
         from patchq.report.verification import render_verification
 
-        render_verification(verification, Console(file=sys.stdout, highlight=False))
+        render_verification(verification, output.terminal())
     return 0 if verification.passed else 1
 
 
@@ -121,8 +120,6 @@ def _verify_wheel(
     manifest: Path | None,
     target: str | None,
 ) -> int:
-    from rich.console import Console
-
     from patchq.engine.verify.wheel.check import manifest_predictions, verify_wheel
     from patchq.report.wheel import render_wheel
 
@@ -131,20 +128,18 @@ def _verify_wheel(
     else:
         predictions = _predictions(session(context), tag, guards, variants)
     report = verify_wheel(wheel, predictions, target)
-    render_wheel(report, Console(file=sys.stdout, highlight=False))
+    render_wheel(report, output.terminal())
     return 0 if report.section.outcome is Outcome.PASSED else 1
 
 
 def _verify_torch(wheel: Path, torch: str) -> int:
     """Whether the PyTorch that ``torch`` names has all that the wheel needs of it."""
-    from rich.console import Console
-
     from patchq.engine.verify.wheel.symbols import exports_of, read_exports, verify_torch
     from patchq.report.wheel import render_torch
 
     exports = read_exports(sys.stdin.read()) if torch == "-" else exports_of(Path(torch))
     section = verify_torch(wheel, exports)
-    render_torch(section, Console(file=sys.stdout, highlight=False))
+    render_torch(section, output.terminal())
     return 1 if section.outcome is Outcome.FAILED else 0
 
 

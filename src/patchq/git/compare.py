@@ -18,9 +18,7 @@ class Version:
     author: str = OURS
 
 
-def range_diff(
-    git: Git, objects: Objects, old: Version, new: Version, *, colour: bool = False
-) -> bytes:
+def range_diff(git: Git, objects: Objects, old: Version, new: Version) -> bytes:
     """``old`` against ``new``, whatever differs; empty if nothing does (git-range-diff(1))."""
     ranges = []
     for version in (old, new):
@@ -34,7 +32,7 @@ def range_diff(
         ranges.append(f"{base}..{commit}")
     shown = git.run(
         "range-diff",
-        f"--color={'always' if colour else 'never'}",
+        "--color=never",
         # whatever differs, they are to be shown as one pair
         "--creation-factor=10000",
         *ranges,

@@ -6,18 +6,33 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from patchq.report.commit import Commit
 from patchq.report.look import MEMORIES, NEW, VERDICTS, Look
-from patchq.report.text import printable
+from patchq.report.text import displayable, printable
 
 INDENT = 4
 _NARROWEST = 30
 _SUBJECT = 24
 
 _PLAIN = {"→": "->", "·": "-", "…": "..."}
+
+
+class Terminal(Console):
+    """The one console: what a text brings along of escapes and the like is shown, not obeyed."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What :class:`rich.console.Console` makes of it, with text that only shows."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(displayable(segment.text), segment.style)
 
 
 class Writer:

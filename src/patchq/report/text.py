@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_KEPT = re.compile(r"[^\t\n]+")
+
 
 def readable(text: str) -> str:
     r"""``text`` with the bytes that are not UTF-8 as ``\xNN``: valid in any Unicode document.
@@ -22,6 +26,17 @@ def printable(text: str) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in readable(text)
     )
+
+
+def displayable(text: str) -> str:
+    r"""``text`` of any number of lines, :func:`printable` but for their ends and tabs.
+
+    >>> displayable("a\tb\r\n\u202e")
+    'a\tb\\r\n\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return _KEPT.sub(lambda match: printable(match[0]), text)
 
 
 def day(date: str | None) -> str:

@@ -64,9 +64,7 @@ def compare_selections(
     )
 
 
-def compare_patch(
-    project: Project, old: SeriesDirectory, new: SeriesDirectory, name: str, *, colour: bool
-) -> bytes:
+def compare_patch(project: Project, old: SeriesDirectory, new: SeriesDirectory, name: str) -> bytes:
     """One patch, message and diff, old against new; empty where both are the same.
 
     Raises :class:`InputError` where it is not in both.
@@ -82,7 +80,7 @@ def compare_patch(
         for directory, patch in ((old, row.old_name or name), (new, name))
     )
     store = project.store
-    return range_diff(store.git, store.objects, *versions, colour=colour)
+    return range_diff(store.git, store.objects, *versions)
 
 
 def _row(old: SeriesDirectory, new: SeriesDirectory, name: str, old_name: str | None) -> PatchDiff:
