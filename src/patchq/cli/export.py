@@ -131,6 +131,8 @@ def export(
         record_trust(run, tag)
     part = Part(subdir, of_set)
     prepared = prepare_export(run.project, selection, variants or (), part, target)
+    if prepared.left_out:
+        run.notice(f"left out, as {tag} does not cover them: {', '.join(prepared.left_out)}")
     building = _building(run, prepared, vendor, wheel_cache)
     if print_build:
         typer.echo(render_build(building, BuildMode(mode.value)), nl=False)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli import output
 from patchq.cli.options import After, Json
 from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from patchq.engine.workspace.replace_archive import Replaced
 
 
 def register(app: typer.Typer) -> None:
@@ -27,8 +30,14 @@ def lock(
     check: Annotated[
         bool, typer.Option("--check", help="Only look whether locked tags moved upstream.")
     ] = False,
+    replace_archive: Annotated[
+        bool,
+        typer.Option(
+            "--replace-archive", help="Put the tag in the place of a base from an archive."
+        ),
+    ] = False,
     json: Json = False,
-) -> None:
+) -> int:
     """Pin upstream tags or commits in upstream.lock.
 
     \b
@@ -36,10 +45,15 @@ def lock(
       patchq lock v0.5.16 v0.5.17
       patchq lock dev=main --after v0.5.17
       patchq lock --check
+      patchq lock v0.5.19 --replace-archive
     """
     from patchq.errors import InputError
 
     run = session(context)
+    if replace_archive:
+        if check or json or after is not None or len(names or ()) != 1:
+            raise InputError("--replace-archive takes the name of one base, and no other option")
+        return _replace_archive(run, (names or [""])[0])
     if check:
         if after is not None:
             raise InputError("--check adds nothing: leave --after out")
@@ -48,6 +62,7 @@ def lock(
         _add(run, names, after, as_json=json)
     else:
         raise InputError("name what to lock", hint="patchq lock TAG, or NAME=COMMIT.")
+    return 0
 
 
 def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) -> None:
@@ -84,6 +99,60 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
             typer.echo(f"{pin.base.name} = {pin.base.commit} ({why})")
         else:
             typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
+
+
+def _replace_archive(run: Session, name: str) -> int:
+    """Lock the tag, and judge what the archive did not cover; 1 if some of it needs review."""
+    from patchq.engine.workspace.replace_archive import find_replacement, write_replacement
+    from patchq.engine.workspace.upstream import Upstream
+    from patchq.git.remote import Remote
+
+    location = run.upstream or run.lock.upstream
+    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
+    with run.writing() as workspace:
+        found = find_replacement(workspace.lock(), Upstream(run.store, remote), name)
+        write_replacement(workspace, found, f"lock {name} --replace-archive")
+    archive = found.archive.archive
+    typer.echo(f"{name} = {found.base.commit} ({found.origin}; trust on first use)")
+    typer.echo(
+        f"every file of {archive.file if archive else name} is the same in it; "
+        f"{len(found.more)} covered files are only in the tag"
+    )
+    return _judge_again(run, name, found)
+
+
+def _judge_again(run: Session, name: str, replaced: Replaced) -> int:
+    """The verdicts on the patches that the archive did not cover, on the base as it is now."""
+    from dataclasses import replace
+
+    from patchq.cli import output
+    from patchq.engine.rebase.rebase import judge_series
+    from patchq.engine.series.selection import Selection
+    from patchq.engine.verify.subject import uncovered
+
+    if name not in run.workspace.series_names():
+        return 0
+    directory = run.workspace.load(name)
+    everything = Selection(directory, frozenset(directory.series.guards))
+    blind = {patch.name for patch, _ in uncovered(everything, replaced.archive)}
+    if not blind:
+        return 0
+    project = replace(run.project, lock=run.workspace.lock())
+    before = {base.name for base in project.lock.previous(name)}
+    earlier = next((n for n in reversed(run.workspace.series_names()) if n in before), None)
+    if earlier is None:
+        run.notice(f"there is no series before {name}: `patchq verify {name}` tells what applies")
+        return 0
+    with run.progress(f"judging {earlier} on {name}") as progress:
+        judged = judge_series(project, earlier, name, progress)
+    known = tuple(patch for patch in judged.report.patches if patch.name in blind)
+    output.report(replace(judged.report, patches=known, remembered=()), output.Format.TABLE)
+    for missing in sorted(blind - {patch.name for patch in known}):
+        run.notice(f"{missing} is not in {earlier}: `patchq verify {name}` tells if it applies")
+    run.notice(
+        f"series/{name} is as it was: `patchq rebase --onto {name} --replace` writes these verdicts"
+    )
+    return 1 if any(patch.action.value == "review" for patch in known) else 0
 
 
 def _check(run: Session, names: list[str], *, as_json: bool) -> None:

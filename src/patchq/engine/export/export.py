@@ -20,6 +20,7 @@ from patchq.engine.export.manifest import (
     MANIFEST,
     render_manifest,
     render_set_manifest,
+    set_manifest,
     to_json,
 )
 from patchq.engine.export.prepare import Prepared
@@ -80,7 +81,7 @@ def export_series(
         tar = aside / "tar"
         write_tar(store, snapshot, tar)
         if name is not None:
-            added = {MANIFEST: render_set_manifest(prepared, name)}
+            added = {set_manifest(name): render_set_manifest(prepared, name)}
         else:
             manifest = render_manifest(prepared, differing(store, tar, snapshot), vendored)
             added = {**_additions(prepared), MANIFEST: manifest}
@@ -147,7 +148,8 @@ def _asks_git_for_its_version(prepared: Prepared) -> bool:
 
 
 def _refuse_taken_names(prepared: Prepared, vendored: tuple[Vendored, ...]) -> None:
-    names = {MANIFEST: "export's manifest"}
+    of = prepared.part.of
+    names = {set_manifest(of) if of else MANIFEST: "export's manifest"}
     if prepared.part.of is None:
         pins = pin_files(prepared)
         names |= {

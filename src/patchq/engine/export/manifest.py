@@ -63,6 +63,11 @@ def render_manifest(
     return to_json({**manifest, **{name: value for name, value in optional.items() if value}})
 
 
+def set_manifest(name: str) -> str:
+    """The name of the manifest of a set: several sets may be unpacked in one place."""
+    return f"patchq-manifest-{name}.json"
+
+
 def render_set_manifest(prepared: Prepared, name: str) -> bytes:
     """The manifest of an export of the set ``name``: nothing that its files do not depend on."""
     hashes = set_hashes(prepared.project.store, prepared.subject.tree, {name: prepared.sets[name]})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.export.contents import leads_outside
 from patchq.engine.export.runtime import TargetRuntime, runtimes
 from patchq.engine.series.selection import Selection, require_order
-from patchq.engine.series.variants import turn_on
+from patchq.engine.series.variants import recipe_of, turn_on
 from patchq.engine.verify.build.prediction import predicted_builds
 from patchq.engine.verify.pins import Compared, compare_pins
 from patchq.engine.verify.requirements import Requirements, own_version
@@ -19,6 +19,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.objects import Entry
 from patchq.model.building import fill
+from patchq.model.globs import read_globs
 from patchq.model.lock import Base, Lock
 from patchq.model.recipe import Chosen
 from patchq.model.retired import RecordState
@@ -47,13 +48,18 @@ def default_name(lock: Lock, tag: str) -> str:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A selection in place on its base; ``machine`` names the target that it is for, if one is."""
+    """A selection in place on its base.
+
+    ``machine`` names the target that it is for, if there are any; ``left_out`` are patches that the
+    base does not cover and that touch nothing of the exported set.
+    """
 
     project: Project
     subject: Subject
     choice: Chosen
     part: Part = WHOLE
     machine: str | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def base(self) -> Base:
@@ -93,8 +99,6 @@ class Prepared:
 
     def chosen(self, name: str, files: dict[str, Entry]) -> Iterable[tuple[str, Entry]]:
         """The files of the set ``name``."""
-        from patchq.model.globs import read_globs
-
         spec = read_globs(self.sets[name])
         return ((path, entry) for path, entry in files.items() if spec.match_file(path))
 
@@ -199,12 +203,35 @@ def prepare_export(
     """
     selection, choice = turn_on(project.settings, selection, variants)
     _refuse_held(selection)
-    _refuse_uncovered(selection, project.lock.base(selection.directory.tag))
+    base = project.lock.base(selection.directory.tag)
+    selection, left_out = _covered_part(project, selection, base, part)
+    _refuse_uncovered(selection, base)
     require_order(selection)
     subject = put_in_place(project, selection)
     if part.subdir is not None:
         part = Part(part.subdir.strip("/") or None, part.of)
-    return Prepared(project, subject, choice, part, _machine(project, machine))
+    return Prepared(project, subject, choice, part, _machine(project, machine), left_out)
+
+
+def _covered_part(
+    project: Project, selection: Selection, base: Base, part: Part
+) -> tuple[Selection, tuple[str, ...]]:
+    """The selection for a set of paths without the patches that are all outside of both."""
+    patterns = project.settings.export.sets.get(part.of or "")
+    if patterns is None:
+        return selection, ()
+    values = {"project": recipe_of(selection.directory).project or ""}
+    spec = read_globs([fill(pattern, values) for pattern in patterns])
+    outside = {
+        patch.name
+        for patch, _ in uncovered(selection, base)
+        if not any(map(spec.match_file, patch.paths))
+    }
+    if not outside:
+        return selection, ()
+    directory = selection.directory
+    series = directory.series.without(outside)
+    return replace(selection, directory=replace(directory, series=series)), tuple(sorted(outside))
 
 
 def _machine(project: Project, name: str | None) -> str | None:
@@ -234,5 +261,6 @@ def _refuse_uncovered(selection: Selection, base: Base) -> None:
         raise FindingsError(
             uncovered_words(base, paths),
             where=patch.where or Where(patch.name),
-            hint="Put the patch behind a guard, or take a base that has the path.",
+            hint=f"`patchq lock {base.name} --replace-archive` takes upstream's own tag; "
+            "`patchq export --set NAME` exports paths that are covered.",
         )
