@@ -96,9 +96,22 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
 
 
 def add_to_tar(tar_file: Path, snapshot: Snapshot, added: Mapping[str, bytes]) -> None:
-    """Put files, which attributes do not apply to, at the end of what :func:`write_tar` made."""
+    """Put files, which attributes do not apply to, at the end of what :func:`write_tar` made.
+
+    A directory in their names must be one that the tree does not have.
+    """
     # not by --add-file: with it, git 2.39 ends well although it could not read the tree
     with tarfile.open(tar_file, "a:", format=tarfile.USTAR_FORMAT) as tar:
+        parents = (PurePosixPath(name).parents for name in added)
+        for parent in sorted({str(path) for above in parents for path in above} - {"."}):
+            directory = tarfile.TarInfo(f"{snapshot.prefix}/{parent}/")
+            directory.type, directory.mtime, directory.mode = (
+                tarfile.DIRTYPE,
+                snapshot.seconds,
+                0o755,
+            )
+            directory.uname = directory.gname = "root"
+            tar.addfile(directory)
         for name, content in added.items():
             member = tarfile.TarInfo(f"{snapshot.prefix}/{name}")
             member.size, member.mtime, member.mode = len(content), snapshot.seconds, 0o644

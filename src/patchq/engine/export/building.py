@@ -170,8 +170,7 @@ def _python(building: Building, mode: BuildMode) -> Iterator[str]:
         yield "env | grep -E '^(PIP|UV)_(BUILD_)?(CONSTRAINT|OVERRIDE)=' || true"
         if torch:
             yield f"python3 -c {shlex.quote(_TORCH_CHECK % torch)}"
-    if settings.requires:
-        yield _install(" ".join(map(shlex.quote, settings.requires)))
+    yield from map(_install, _joined(settings.requires))
 
 
 # the message tells what to do: the two must agree, or the wheel does not load
@@ -199,7 +198,7 @@ def _jobs(jobs: Jobs) -> Iterator[str]:
     yield f'if [ "$jobs" -gt {jobs.most} ]; then jobs={jobs.most}; fi'
     yield 'if [ "$jobs" -lt 1 ]; then jobs=1; fi'
     yield "jobs=${JOBS:-$jobs}"
-    yield f"export {' '.join(f'{name}=$jobs' for name in jobs.variables)}"
+    yield "export " + " ".join(f'{name}="$jobs"' for name in jobs.variables)
 
 
 def _step(building: Building, step: Step, values: Mapping[str, str]) -> Iterator[str]:
@@ -258,9 +257,10 @@ def _container(building: Building) -> Iterator[str]:
     yield from _packages(settings.system)
     yield f"RUN python3 -m venv {_ENVIRONMENT}"
     yield f"ENV PATH={_ENVIRONMENT}/bin:$PATH"
-    for what in (*_torch(runtime), " ".join(map(shlex.quote, settings.requires))):
-        if what:
-            yield f"RUN python3 -m pip install --no-cache-dir {what}"
+    installed = [*_torch(runtime), *_joined(settings.requires)]
+    if installed:
+        pip = "python3 -m pip install --no-cache-dir"
+        yield "RUN " + " \\\n && ".join(f"{pip} {what}" for what in installed)
     yield f"WORKDIR {_SOURCE}"
     for name, text in settings.environment.items():
         yield f"ENV {name}={json.dumps(building.filled(text, values))}"
@@ -277,6 +277,11 @@ def _container(building: Building) -> Iterator[str]:
         yield from _run(building, step, values)
     yield "FROM scratch AS wheels"
     yield f"COPY --from=build {_SOURCE}/dist /"
+
+
+def _joined(requires: Sequence[str]) -> Iterator[str]:
+    if requires:
+        yield " ".join(map(shlex.quote, requires))
 
 
 def _packages(names: Sequence[str]) -> Iterator[str]:
@@ -299,7 +304,10 @@ def _run(building: Building, step: Step, values: Mapping[str, str]) -> Iterator[
     for name, text in step.environment.items():
         lines.append(f"export {name}={shlex.quote(building.filled(text, values))}")
     lines += [building.filled(command, values) for command in step.commands]
-    yield f"RUN {mount}<<'END'"
-    yield "set -euo pipefail"
-    yield from lines
-    yield "END"
+    lines = [line for text in lines for line in text.splitlines()]
+    yield f"RUN {mount}{'; '.join(lines[:1])}{_next(lines)}"
+    yield from (f"    {line}{_next(lines[number:])}" for number, line in enumerate(lines[1:], 1))
+
+
+def _next(lines: Sequence[str]) -> str:
+    return "; \\" if len(lines) > 1 else ""
