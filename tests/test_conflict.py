@@ -669,6 +669,34 @@ def test_a_lost_worktree_is_set_up_anew(
     finish(patchq, workspace, git)
 
 
+@pytest.mark.parametrize("lost", ["link", "store", "pruned"])
+def test_what_was_solved_in_a_lost_worktree_is_kept(
+    patchq: CommandLine, workspace: Workspace, git: UserGit, lost: str
+) -> None:
+    start(patchq, workspace)
+    solved = worktree(workspace) / "src/fight.py"
+    solved.write_text("fight_6 = 'both'\n")
+    (worktree(workspace) / "notes").write_text("mine\n")
+    if lost == "link":
+        (worktree(workspace) / ".git").unlink()
+    elif lost == "store":
+        shutil.rmtree(workspace.store_path)
+    else:
+        link = (worktree(workspace) / ".git").rename(workspace.root / "link")
+        subprocess.run(
+            ["git", "--git-dir", workspace.store_path, "worktree", "prune", "--expire=now"],
+            check=True,
+        )
+        link.rename(worktree(workspace) / ".git")
+    done = go_on(patchq, workspace, 1)
+    kept = workspace.state_dir / "kept/worktree-1"
+    assert f"notes, src/fight.py (now in {kept})" in done.stderr
+    assert (kept / "src/fight.py").read_text() == "fight_6 = 'both'\n"
+    assert (kept / "notes").read_text() == "mine\n"
+    assert "set up anew" in go_on(patchq, workspace, 1).stderr
+    finish(patchq, workspace, git)
+
+
 def test_a_moved_workspace_goes_on(patchq: CommandLine, workspace: Workspace, git: UserGit) -> None:
     start(patchq, workspace)
     solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")

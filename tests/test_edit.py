@@ -441,6 +441,16 @@ def test_a_worktree_that_vanished_is_told(bench: Bench) -> None:
     bench.run("edit")
 
 
+def test_what_a_broken_worktree_holds_is_kept(bench: Bench) -> None:
+    bench.run("edit")
+    (bench.worktree / ".git").unlink()
+    (bench.worktree / "mine.txt").write_text("mine\n")
+    said = bench.run("edit", "--abort")
+    kept = bench.workspace.state_dir / "kept" / f"{bench.worktree.name}-1"
+    assert f"mine.txt (now in {kept})" in said
+    assert (kept / "mine.txt").read_text() == "mine\n"
+
+
 def test_a_damaged_state_can_only_be_forgotten(bench: Bench) -> None:
     bench.run("edit")
     state = bench.workspace.state_dir / "edit.json"

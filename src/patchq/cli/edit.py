@@ -94,10 +94,12 @@ def _abort(run: Session) -> None:
     from patchq.engine.edit.session import abort
 
     with run.going_on() as workspace:
-        head = abort(workspace)
+        aborted = abort(workspace)
     run.notice("the edit is forgotten; series/ is as it was")
-    if head:
-        run.notice(f"its last commit was {head}, in .patchq/store.git")
+    if aborted.head:
+        run.notice(f"its last commit was {aborted.head}, in .patchq/store.git")
+    if aborted.kept:
+        run.notice(f"its worktree was broken; kept are {aborted.kept}")
 
 
 def register(app: typer.Typer) -> None:

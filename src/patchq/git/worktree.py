@@ -13,10 +13,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import Path, PurePosixPath
 
+from patchq.errors import FindingsError
 from patchq.git.merge import Stage, read_stage
-from patchq.git.objects import GITLINK_MODE, Entry, encode_path
+from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path, object_id
 from patchq.git.process import Result
 from patchq.git.store import Store
 
@@ -47,6 +49,7 @@ _UNDER_WAY = {
 }
 
 _READY = "patchq-ready"
+_NAMED = 5
 _NO_OBJECT = "0" * 40
 
 
@@ -87,6 +90,19 @@ class WorktreeLayout:
         return sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+@dataclass(frozen=True)
+class KeptFiles:
+    """Files that were moved out of a worktree: where to, and their paths in it."""
+
+    directory: Path
+    paths: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.paths[:_NAMED])
+        more = len(self.paths) - _NAMED
+        return f"{shown}{f' and {more} more' if more > 0 else ''} (now in {self.directory})"
+
+
 class Worktree:
     """The worktree at ``path``, there or not yet."""
 
@@ -96,10 +112,17 @@ class Worktree:
         self._directory = store.directory.absolute() / "worktrees" / path.name
 
     def lay_out(self, layout: WorktreeLayout) -> None:
-        """Make the worktree anew; what it held is lost.
+        """Make the worktree anew. Cut off half-way, it does not :meth:`hold <holds>` the layout.
 
-        Cut off half-way, it does not :meth:`hold <holds>` the layout.
+        Raises :class:`FindingsError` if there are files that the layout does not have as they are:
+        nobody knows what they are for, so they are moved aside, and nothing else is done.
         """
+        kept = self.keep_aside(layout.tree)
+        if kept is not None:
+            raise FindingsError(
+                f"{self.path} held files that patchq did not put there: {kept}",
+                hint="Take from there what you need, and run the command again.",
+            )
         self._verify(layout)
         self.clear()
         self._keep(layout)
@@ -125,8 +148,12 @@ class Worktree:
     def holds(self, identity: str) -> bool:
         """Whether the layout of this identity was made here to its end, and is still there."""
         ready = self._directory / _READY
-        there = ready.is_file() and (self.path / ".git").is_file()
-        return there and ready.read_text() == identity
+        return ready.is_file() and self.is_linked and ready.read_text() == identity
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether git's own tools find the store from there."""
+        return (self.path / ".git").is_file()
 
     def configure(self, key: str, value: str) -> None:
         """Set a variable of git's configuration in this worktree alone."""
@@ -183,6 +210,29 @@ class Worktree:
             self._store.git.run("add", "--all", "--sparse", environment=place)
             written = self._store.git.run("write-tree", environment=place).stdout
         return written.decode().strip()
+
+    def keep_aside(self, tree: str | None) -> KeptFiles | None:
+        """Move the files aside that ``tree`` does not have as they are; None if there is none.
+
+        All files are, if there is no ``tree`` to compare with.
+        """
+        objects = self._store.objects
+        odd: list[Path] = []
+        for file in _files(self.path):
+            path = decode_path(os.fsencode(file.relative_to(self.path)))
+            entry = objects.file(tree, path) if tree is not None else None
+            if entry is None or object_id(b"blob", _content(file)) != entry.oid:
+                odd.append(file)
+        if not odd:
+            return None
+        home = self.path.parent / "kept"
+        number = next(n for n in count(1) if not (home / f"{self.path.name}-{n}").exists())
+        directory = home / f"{self.path.name}-{number}"
+        for file in odd:
+            target = directory / file.relative_to(self.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            file.rename(target)
+        return KeptFiles(directory, tuple(str(file.relative_to(self.path)) for file in odd))
 
     def clear(self) -> None:
         """Take everything out; the directory itself stays, for shells that stand in it."""
@@ -242,6 +292,21 @@ class Worktree:
     @property
     def _place(self) -> Mapping[str, str]:
         return {"GIT_DIR": str(self._directory), "GIT_WORK_TREE": str(self.path.absolute())}
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    """The files and symbolic links below a worktree, but for git's own."""
+    for entry in sorted(directory.iterdir()) if directory.is_dir() else ():
+        if entry.name == ".git":
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _files(entry)
+        else:
+            yield entry
+
+
+def _content(file: Path) -> bytes:
+    return os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
 
 
 def _index_lines(unmerged: Mapping[str, Sides]) -> Iterator[bytes]:

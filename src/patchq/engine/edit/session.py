@@ -32,7 +32,7 @@ from patchq.git.identity import user_identity
 from patchq.git.objects import Entries, Objects
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
-from patchq.git.worktree import Worktree, WorktreeLayout
+from patchq.git.worktree import KeptFiles, Worktree, WorktreeLayout
 from patchq.model.patch import Patch
 from patchq.model.series import SeriesEntry
 from patchq.model.workspace import SeriesDirectory, Workspace
@@ -172,18 +172,30 @@ def begin(
     return edit
 
 
-def abort(workspace: Workspace) -> str | None:
-    """Forget the open edit, whatever state it is in; the commit that it had come to, if known."""
+@dataclass(frozen=True)
+class Aborted:
+    """The commit that an edit had come to, if known, and files kept from a broken worktree."""
+
+    head: str | None
+    kept: KeptFiles | None
+
+
+def abort(workspace: Workspace) -> Aborted:
+    """Forget the open edit, whatever state it is in."""
     if not is_open(workspace):
         raise InputError("no edit is open", hint="`patchq edit TAG` opens one.")
-    worktree = worktree_of(workspace, Store(workspace.store_path))
+    store = Store(workspace.store_path)
+    worktree, tree = worktree_of(workspace, store), None
     try:
         head = worktree.head()
+        tree = store.describe(head)[0]
     except PatchqError:
         head = None
+    # who finds the worktree broken can only abort: what it holds is not abandoned by that
+    kept = None if head and worktree.is_linked else worktree.keep_aside(tree)
     forget(workspace)
     worktree.remove()
-    return head
+    return Aborted(head, kept)
 
 
 def refresh(project: Project, *, amend: bool) -> Refreshed:

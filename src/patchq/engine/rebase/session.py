@@ -264,9 +264,8 @@ def _stop(project: Project, operation: Operation, stop: Stop | None) -> None:
     save(project.workspace, stopped)
     worktree = worktree_of(project.workspace, project.store)
     try:
-        if wanted is None:
-            worktree.clear()
-        else:
+        worktree.clear()  # what it held is taken, or was left out with a reason
+        if wanted is not None:
             worktree.lay_out(wanted)
     except (OSError, GitFailedError) as error:
         raise PatchqError(

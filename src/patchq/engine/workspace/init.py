@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from patchq.engine.workspace.transaction import Transaction
+from patchq.engine.workspace.transaction import Transaction, recover
 from patchq.engine.workspace.upstream import location_in_lock
 from patchq.errors import InputError, Where
 from patchq.model.lock import Lock, read_lock, render_lock
@@ -42,9 +42,14 @@ def make_workspace(directory: Path, location: str) -> Workspace:
     """
     root = directory.resolve()
     workspace = Workspace(root)
+    rendered = render_lock(Lock(location_in_lock(location, root)))
+    # an earlier init may have been cut off
+    settled = workspace.state_dir.is_dir() and recover(workspace)
+    made = workspace.lock_path.read_bytes() if workspace.lock_path.is_file() else None
+    if settled and made == rendered:
+        return workspace
     if os.path.lexists(workspace.lock_path):
         raise InputError(f"{root} is a workspace already: it has {LOCK}")
-    rendered = render_lock(Lock(location_in_lock(location, root)))
     try:
         read_lock(rendered, Where(LOCK))
     except InputError as error:
