@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -160,22 +160,19 @@ def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
     kept = place.read_bytes()
     place.write_text(mutant.source(), encoding="utf-8")
     try:
-        for start in range(0, len(tests), 40):
-            done = subprocess.run(
-                [*_PYTEST, *tests[start : start + 40]],
-                cwd=root,
-                env={**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-                capture_output=True,
-                timeout=600,
-                check=False,
-            )
-            if done.returncode:
-                return True
+        done = subprocess.run(
+            [*_PYTEST, *tests],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            timeout=600,
+            check=False,
+        )
+        return done.returncode != 0
     except subprocess.TimeoutExpired:
         return True
     finally:
         place.write_bytes(kept)
-    return False
 
 
 def _drawn(options: argparse.Namespace, tests: Mapping[str, Sequence[str]]) -> list[Mutant]:
@@ -197,10 +194,13 @@ def main() -> int:
     parser.add_argument("--folder", default="src/patchq/engine/judge", help="what is changed")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=40, help="tests that a mutant runs at most")
     parser.add_argument("--map", type=Path, help="where the tests by line are kept")
     options = parser.parse_args()
     tests = _record(options)
     drawn = _drawn(options, tests)
+    # a test that goes through few lines is about them
+    breadth = Counter(test for through in tests.values() for test in through)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
         root = Path(scratch) / "project"
@@ -210,6 +210,7 @@ def main() -> int:
             copy(ROOT / name, root / name)
         for number, mutant in enumerate(drawn, start=1):
             through = tests.get(f"{mutant.path}:{mutant.line}") or _through(mutant.path, tests)
+            through = sorted(through, key=lambda test: breadth[test])[: options.most]
             killed = bool(through) and _is_killed(mutant, through, root)
             word = "killed" if killed else f"SURVIVED {len(through)} tests"
             print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
