@@ -8,7 +8,6 @@ does.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
 import os
@@ -18,7 +17,6 @@ import signal
 import struct
 import sys
 import time
-from pathlib import Path
 from typing import Any, NoReturn
 
 from patchq.sandbox import landlock, seccomp, wrappers
@@ -133,8 +131,7 @@ def _wait(child: int, seconds: float, woken: int) -> Finished:
         left = deadline - time.monotonic()
         ready = select.select([0, woken], [], [], left)[0] if left > 0 else []
         if woken in ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(woken, 4096)
+            os.read(woken, 4096)
         if left <= 0 or 0 in ready:  # nobody asks while a command runs: the input has ended
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -181,9 +178,11 @@ def _limit(command: Command) -> None:
     ):
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        # macOS has no limit of the address space that it would hold to
-        with contextlib.suppress(ValueError, OSError):
+        try:
             resource.setrlimit(kind, (value, value))
+        except (ValueError, OSError):  # macOS has no limit of the address space
+            if sys.platform == "linux":
+                raise
 
 
 def _confine(*, reads: tuple[str, ...], writes: tuple[str, ...], executes: Any) -> None:
@@ -206,18 +205,19 @@ def _wrap(confinement: Confinement, wrapper: str, command: Command) -> NoReturn:
 
 def _interpreter(program: str) -> list[str]:
     """The dynamic linker that an ELF ``program`` names, see elf(5)."""
-    with Path(program).open("rb") as file:
-        head = file.read(64)
+    descriptor = os.open(program, os.O_RDONLY)
+    try:
+        head = os.pread(descriptor, 64, 0)
         if head[:6] != b"\x7fELF\x02\x01":
             return []
         (offset,) = struct.unpack_from("<Q", head, 32)
         size, count = struct.unpack_from("<HH", head, 54)
-        file.seek(offset)
-        table = file.read(size * count)
+        table = os.pread(descriptor, size * count, offset)
         for start in range(0, len(table), size):
             kind, _, where = struct.unpack_from("<IIQ", table, start)
             if kind == _PROGRAM_INTERPRETER:
                 (length,) = struct.unpack_from("<Q", table, start + 32)
-                file.seek(where)
-                return [os.fsdecode(file.read(length).rstrip(b"\0"))]
-    return []
+                return [os.fsdecode(os.pread(descriptor, length, where).rstrip(b"\0"))]
+        return []
+    finally:
+        os.close(descriptor)

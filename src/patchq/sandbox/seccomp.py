@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 from collections.abc import Mapping
 
@@ -120,12 +119,12 @@ _ARCHITECTURES: Mapping[str, tuple[int, Mapping[str, int]]] = {
 
 def supported() -> bool:
     """Whether the system calls of this machine are known."""
-    return platform.machine() in _ARCHITECTURES
+    return os.uname().machine in _ARCHITECTURES
 
 
 def program(machine: str | None = None) -> bytes:
     """The filter for ``machine`` (this one), as an array of ``struct sock_filter``."""
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     architecture, numbers = _ARCHITECTURES[machine]
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),

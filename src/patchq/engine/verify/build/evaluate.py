@@ -222,8 +222,8 @@ class _Run:
         """Run CMake."""
         machine = self._layout.scratch / f"{self.job.key}.cmake"
         machine.write_text(self.job.machine, encoding="utf-8")
-        refusals = self._layout.scratch / f"{self.job.key}.refusals.cmake"
-        refusals.write_text(standins.refusals(self.job.program.commands), encoding="utf-8")
+        replaced = self._layout.scratch / f"{self.job.key}.replaced.cmake"
+        replaced.write_text(standins.replaced(self.job.program.commands), encoding="utf-8")
         question = self.job.question
         return self.job.program.evaluate(
             {
@@ -231,12 +231,12 @@ class _Run:
                 "PATCHQ_PROJECT": str(self._layout.project),
                 "PATCHQ_ELSEWHERE": str(self._layout.elsewhere),
                 "PATCHQ_MACHINE": str(machine),
-                "PATCHQ_REFUSALS": str(refusals),
+                "PATCHQ_REPLACED": str(replaced),
                 "PATCHQ_PROCESSOR": question.target.processor,
                 "PATCHQ_CUDA": question.target.cuda,
             },
             self._runner,
-            (self._layout.project, machine, refusals),
+            (self._layout.project, machine, replaced),
         )
 
     def take(self, evaluation: Evaluation) -> None:

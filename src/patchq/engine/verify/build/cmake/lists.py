@@ -9,6 +9,7 @@ that fails, with the file and the line, if that call is reached. Lines stay wher
 from __future__ import annotations
 
 import re
+from functools import cache
 
 REFUSED = "patchq_refused_"
 
@@ -63,6 +64,7 @@ def harmless(content: bytes) -> bytes:
     return b"".join([*parts, content[done:]])
 
 
+@cache
 def gets_behind(command: str) -> bool:
     """Whether a call of ``command`` gets behind the stand-ins.
 

@@ -3,12 +3,12 @@
 # to be seen there does nothing, and the patchq_… commands put a value into the trace.
 #
 #   cmake -DPATCHQ_PROJECT=DIR -DPATCHQ_ELSEWHERE=DIR -DPATCHQ_MACHINE=FILE
-#         -DPATCHQ_REFUSALS=FILE -DPATCHQ_PROCESSOR=aarch64 -DPATCHQ_CUDA=13.0 [-DOPTION=VALUE …]
+#         -DPATCHQ_REPLACED=FILE -DPATCHQ_PROCESSOR=aarch64 -DPATCHQ_CUDA=13.0 [-DOPTION=VALUE …]
 #         -P standins.cmake
 #
 # PATCHQ_ELSEWHERE names a directory that is not there: all that the build would fetch, find or
-# write seems to be in it. PATCHQ_MACHINE is CMake code that defines what packages set, PATCHQ_REFUSALS
-# code that takes away the commands that are refused; see evaluate.py and standins.py.
+# write seems to be in it. PATCHQ_MACHINE is CMake code that defines what packages set, PATCHQ_REPLACED
+# code that replaces commands of CMake; see evaluate.py and standins.py.
 cmake_minimum_required(VERSION 3.25)
 
 # --- values for the reader of the trace -------------------------------------------------------
@@ -40,30 +40,12 @@ foreach(patchq_name IN ITEMS
   ")
 endforeach()
 
-# Every other command that CMake has, but those that only work on values, fails. What follows puts
-# stand-ins in the place of some.
-__include("${PATCHQ_REFUSALS}")
+# Every other command that CMake has does nothing or fails, but for those that only work on values.
+# What follows puts stand-ins in the place of some.
+__include("${PATCHQ_REPLACED}")
 
 # Everything is defined twice, so that the original is gone.
 foreach(patchq_round RANGE 1)
-  # Commands that change nothing while the project is evaluated.
-  foreach(patchq_name IN ITEMS
-      cmake_diagnostic
-      add_compile_definitions add_compile_options add_custom_command add_custom_target
-      add_definitions add_dependencies add_link_options add_test configure_file define_property
-      enable_testing ExternalProject_Add export FetchContent_SetPopulated
-      include_directories include_regular_expression install link_directories link_libraries
-      make_directory mark_as_advanced remove remove_definitions set_source_files_properties
-      set_target_properties set_tests_properties source_group target_compile_definitions
-      target_compile_features target_compile_options target_include_directories
-      target_link_directories target_link_libraries target_link_options
-      target_precompile_headers target_sources write_file)
-    cmake_language(EVAL CODE "
-      function(${patchq_name})
-      endfunction()
-    ")
-  endforeach()
-
   foreach(patchq_name IN ITEMS
       add_executable add_library pybind11_add_module Python_add_library Python3_add_library)
     cmake_language(EVAL CODE "

@@ -1,7 +1,7 @@
 """What a project may not call while it is evaluated, and whether it did.
 
 The sandbox keeps the machine whole, and the known ways behind the stand-ins are taken away:
-commands without a stand-in by :func:`refusals`, the others by :mod:`.lists`. What came past all
+commands without a stand-in by :func:`replaced`, the others by :mod:`.lists`. What came past all
 that is found in CMake's trace, so that nothing it touched is taken for an answer.
 """
 
@@ -34,21 +34,35 @@ _ON_VALUES = """
 _BOUNDED = "cmake_policy file get_filename_component get_property include set_property"
 _KEPT = frozenset(f"{_LANGUAGE} {_ON_VALUES} {_BOUNDED}".split())
 
+# They change nothing while a project is evaluated.
+_IGNORED = """
+    add_compile_definitions add_compile_options add_custom_command add_custom_target
+    add_definitions add_dependencies add_link_options add_test cmake_diagnostic configure_file
+    define_property enable_testing ExternalProject_Add export FetchContent_SetPopulated
+    include_directories include_regular_expression install link_directories link_libraries
+    make_directory mark_as_advanced remove remove_definitions set_source_files_properties
+    set_target_properties set_tests_properties source_group target_compile_definitions
+    target_compile_features target_compile_options target_include_directories
+    target_link_directories target_link_libraries target_link_options target_precompile_headers
+    target_sources write_file
+"""
 
-def refusals(commands: Iterable[str]) -> str:
-    """CMake code that makes those of its ``commands`` fail which are not among the harmless ones.
 
-    Their answers are the machine's, or a generated build's. Defined twice, so that the original is
-    gone; what is replaced in the files that are laid out fails too.
+def replaced(commands: Iterable[str]) -> str:
+    """CMake code that makes its ``commands`` do nothing, or fail, but for the harmless ones.
+
+    The answers of those that fail are the machine's, or a generated build's. All are defined twice,
+    so that the original is gone; what is replaced in the files that are laid out fails too.
     """
     text = "its answer is not known without the machine"
-    refused = [name for name in commands if name not in _KEPT]
-    names = [(name, f"{name}: {text}") for name in refused * 2]
-    names += [(f"{REFUSED}{name}", f"{name} gets behind the stand-ins") for name in BEHIND]
-    return "".join(
-        f'function({name})\n  message(FATAL_ERROR "{words}")\nendfunction()\n'
-        for name, words in names
-    )
+    bodies = {name: f'message(FATAL_ERROR "{name}: {text}")' for name in commands}
+    bodies = {**bodies, **dict.fromkeys(_IGNORED.split(), "")}
+    definitions = [(name, body) for name, body in bodies.items() if name not in _KEPT] * 2
+    definitions += [
+        (f"{REFUSED}{name}", f'message(FATAL_ERROR "{name} gets behind the stand-ins")')
+        for name in BEHIND
+    ]
+    return "".join(f"function({name})\n{body}\nendfunction()\n" for name, body in definitions)
 
 
 def find_escape(
@@ -60,20 +74,26 @@ def find_escape(
     outside of ``project`` and of ``others``, which CMake and the stand-ins need.
     """
     allowed = tuple(f"{place}/" for place in (project, *others))
-    last: Where | None = None
-    for event in trace:
-        file, line = event["file"], event["line"]
+    last: Mapping[str, Any] | None = None
+
+    def place(event: Mapping[str, Any] | None) -> Where | None:
+        if event is None:
+            return None
+        file, line = event["file"].removeprefix(allowed[0]), event["line"]
         if evaluated := _EVALUATED.search(file):
             file, line = file[: evaluated.start()], int(evaluated[1])
-        command = event["cmd"].lower()
+        return Where(file, line)
+
+    for event in trace:
+        file, command = event["file"], event["cmd"].lower()
         if file.startswith(allowed[0]):
-            last = Where(file.removeprefix(allowed[0]), line)
+            last = event
             if gets_behind(command):
-                return Remark(f"{command} gets behind the stand-ins; not evaluated", last)
+                return Remark(f"{command} gets behind the stand-ins; not evaluated", place(last))
         else:
             path = _read(command, event["args"])
             if path and not f"{normpath(path)}/".startswith(allowed):
-                return Remark(f"{path} is outside the project; not evaluated", last)
+                return Remark(f"{path} is outside the project; not evaluated", place(last))
     return None
 
 
