@@ -1,94 +1,46 @@
-"""Compile the CUDA sources of an exported tree, and read what the objects hold.
+"""Build the kernel of an exported tree with the real CMake and ninja, and read what came of it.
 
-``plan`` asks the probe which sources each target has, and how they are compiled; ``run`` compiles
-them with nvcc, on a machine that needs neither git nor the workspace, and links a target.
+``pack`` puts what a build needs into one folder: the project, the sources that it would fetch, and
+if asked CMake and ninja. ``run`` builds in such a folder, on a machine with nvcc and PyTorch that
+needs neither network, git nor a GPU, and compares each library with the export's prediction.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import hashlib
 import json
 import os
-import signal
-import statistics
+import re
+import resource
+import shutil
 import subprocess
 import sys
-import sysconfig
-import tempfile
-import threading
+import tarfile
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from fnmatch import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from patchq.engine.verify.wheel.check import compare_libraries
 from patchq.engine.verify.wheel.fatbin import read_library
-from patchq.errors import InputError, Where
+from patchq.errors import InputError, PatchqError, Where
+from patchq.model.prediction import Prediction, read_predictions
+from patchq.model.wheel import Row, counts_of
 
 MANIFEST = "patchq-manifest.json"
-CUDA = "CUDA"
-
-STUBS = {
-    "c10/cuda/impl/cuda_cmake_macros.h": "#pragma once\n",
-    "THC/THCAtomics.cuh": "#pragma once\n#include <ATen/cuda/Atomic.cuh>\n",
-}
-"""What PyTorch's wheels without CUDA lack; searched last, so that real ones win."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One source of a target: ``archs`` are the GPU architectures that it is to be compiled for."""
-
-    target: str
-    language: str
-    source: str
-    flags: tuple[str, ...]
-    archs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a tree builds for a machine; ``project`` is the directory of its CMake project."""
-
-    tree: str
-    machine: str
-    project: str
-    predicted: Mapping[str, Mapping[str, int]]
-    units: tuple[Unit, ...]
-
-
-@dataclass(frozen=True)
-class Done:
-    """One command: its exit (negative: the signal that ended it), and the end of what it said.
-
-    ``peak`` is the memory of its largest process in bytes, ``holds`` are the cubins and PTX texts
-    of what it made, by architecture.
-    """
-
-    target: str
-    source: str
-    exit: int
-    seconds: float
-    peak: int
-    holds: Mapping[str, int]
-    expected: tuple[str, ...]
-    said: str
-
-    @property
-    def right(self) -> bool:
-        """Whether it compiled, for just the architectures that it should."""
-        return self.exit == 0 and sorted(self.holds) == sorted(self.expected)
+PLAN = "plan.json"
+PROJECT = "project"
+SOURCES = "sources"
+TOOLS = "tools"
+PROCESSOR = "processor.cmake"
 
 
 def main() -> int:
     options = _options()
     try:
         return int(options.command(options))
-    except InputError as error:
+    except PatchqError as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -96,341 +48,282 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    plan = commands.add_parser("plan", help="write what is to be compiled, as JSON")
-    plan.set_defaults(command=_plan)
-    plan.add_argument("tree", type=Path, help="an export (--format dir)")
-    plan.add_argument("--workspace", type=Path, default=Path(), help="that it was exported from")
-    plan.add_argument("--machine", required=True, help="a target of the workspace's settings")
-    plan.add_argument("-o", "--output", type=Path, required=True)
-    run = commands.add_parser("run", help="compile it")
+    pack = commands.add_parser("pack", help="put what a build needs into a folder")
+    pack.set_defaults(command=_pack)
+    pack.add_argument("tree", type=Path, help="an export (--format dir)")
+    pack.add_argument("folder", type=Path, help="where to; made anew")
+    pack.add_argument("--machine", required=True, help="a target of the export's manifest")
+    pack.add_argument("--project", required=True, help="the project's directory in the tree")
+    pack.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME=PLACE[@REVISION][#PATH,…]",
+        help="what stands for a fetched source: a git directory, the archive itself, or `none` for "
+        "one that nothing is compiled from; the revision in a git directory is the one of the "
+        "manifest, unless one is named; only the paths are taken, if some are",
+    )
+    pack.add_argument(
+        "--tool", action="append", default=[], metavar="WHEEL", help="wheels of cmake and ninja"
+    )
+    run = commands.add_parser("run", help="build it")
     run.set_defaults(command=_run)
-    run.add_argument("plan", type=Path)
-    run.add_argument("tree", type=Path, help="the export, or at least the project's directory")
-    run.add_argument(
-        "--repository",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="where a repository lies that the project fetches",
-    )
-    run.add_argument(
-        "--include",
-        action="append",
-        default=[],
-        metavar="[TARGET=]DIR",
-        help="where headers lie, for all targets or for one",
-    )
-    run.add_argument("--library", type=Path, action="append", default=[], metavar="DIR")
-    run.add_argument("--link-with", nargs="*", default=[], metavar="NAME", help="as ld's -l")
-    run.add_argument(
-        "--link",
-        action="append",
-        default=[],
-        metavar="TARGET",
-        help="link it, no symbol left undefined",
-    )
-    run.add_argument("--torch", type=Path, default=_package("torch"), help="PyTorch's directory")
-    run.add_argument("--only", action="append", metavar="GLOB", help="sources to compile")
-    run.add_argument(
-        "--first", action="append", default=[], metavar="GLOB", help="sources to begin with"
-    )
-    run.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    run.add_argument("--timeout", type=float, default=3600, help="seconds for one source")
-    run.add_argument("--nvcc", default="nvcc")
-    run.add_argument("--cxx", default="c++")
-    run.add_argument("--objects", type=Path, required=True, help="where the objects go")
-    run.add_argument("--json", type=Path, required=True, help="written after every source")
+    run.add_argument("folder", type=Path)
+    run.add_argument("--build", type=Path, required=True, help="where the build goes; made anew")
+    run.add_argument("--json", type=Path, required=True, help="what came of it")
+    run.add_argument("--jobs", type=int, default=0, help="default: one for 10 GiB, at most a CPU")
+    run.add_argument("--tools", type=Path, help="wheels of cmake and ninja; default: the folder's")
+    run.add_argument("--python", default=sys.executable, help="a Python that has PyTorch")
+    run.add_argument("--arch-list", default="12.1a", help="TORCH_CUDA_ARCH_LIST")
+    run.add_argument("-D", dest="defines", action="append", default=[], metavar="NAME=VALUE")
+    run.add_argument("--only", action="append", default=[], help="CMake targets; default: all")
     return parser.parse_args()
 
 
-def _package(name: str) -> Path | None:
-    found = importlib.util.find_spec(name)
-    return Path(found.origin).parent if found and found.origin else None
+# Packing
 
 
-# What to compile
-
-
-def _plan(options: argparse.Namespace) -> int:
-    facts = json.loads((options.tree / MANIFEST).read_bytes())
-    plan = _planned(options.tree, options.workspace, options.machine, facts)
-    options.output.write_text(json.dumps(asdict(plan), indent=1), encoding="utf-8")
-    cuda = Counter(unit.target for unit in plan.units if unit.language == CUDA)
-    print(", ".join(f"{target}: {count} CUDA sources" for target, count in cuda.items()))
+def _pack(options: argparse.Namespace) -> int:
+    manifest = json.loads((options.tree / MANIFEST).read_bytes())
+    builds = [item for item in manifest.get("builds", ()) if item["machine"] == options.machine]
+    if not builds:
+        raise InputError(f"the manifest predicts no build for {options.machine}")
+    shutil.rmtree(options.folder, ignore_errors=True)
+    (options.folder / SOURCES).mkdir(parents=True)
+    shutil.copytree(options.tree / options.project, options.folder / PROJECT, symlinks=True)
+    given = dict(text.split("=", 1) for text in options.source)
+    known = {item["name"]: item for item in manifest.get("fetched", ())}
+    sources = {}
+    for name, item in known.items():
+        if name not in given:
+            raise InputError(f"--source {name}=… is missing: {item['url']}")
+        sources[name] = _pack_source(name, item, given[name], options.folder / SOURCES)
+        print(f"{name}: {sources[name]}")
+    (options.folder / TOOLS).mkdir()
+    for wheel in options.tool:
+        shutil.copy(wheel, options.folder / TOOLS)
+    plan = {"tree": manifest["tree"], "base": manifest["base"]["name"], "build": builds[0]}
+    (options.folder / PLAN).write_text(json.dumps({**plan, "sources": sources}, indent=1))
+    size = sum(file.stat().st_size for file in options.folder.rglob("*") if file.is_file())
+    print(f"{size / 2**20:.1f} MiB in {options.folder}")
     return 0
 
 
-def _planned(tree: Path, root: Path, machine: str, facts: Mapping[str, Any]) -> Plan:
-    # here, as `run` must do without git and its package
-    from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
-    from patchq.git.objects import Entry
-    from patchq.git.store import open_store
-    from patchq.model.recipe import read_recipe
-    from patchq.model.workspace import RECIPE, Workspace
-
-    workspace = Workspace(root)
-    settings = workspace.settings()
-    recipe_path = workspace.series_path(facts["base"]["name"]) / RECIPE
-    directory = read_recipe(recipe_path.read_bytes(), Where(str(recipe_path))).project
-    target = next((t for t in settings.targets if t.name == machine), None)
-    build = next((b for b in facts.get("builds", ()) if b["machine"] == machine), None)
-    if directory is None or target is None or build is None:
-        raise InputError(f"neither the recipe nor the manifest predicts a build for {machine}")
-    with tempfile.TemporaryDirectory(prefix="patchq-compile-") as scratch:
-        store = open_store(Path(scratch, "store"))
-        entries = {
-            path: Entry(
-                "100644", store.objects.write("blob", (tree / directory / path).read_bytes())
-            )
-            for path in _files(tree / directory)
-        }
-        question = BuildQuestion(store.objects.tree_of(entries), directory, target)
-        built = Prober(store, settings.checks.build, Path(scratch, "cache")).probe(question)
-    if built.problems:
-        raise InputError(f"not evaluated: {built.problems[0]}")
-    units = [
-        Unit(
-            made.name,
-            group.language,
-            source,
-            (*(flag.text for flag in group.flags), *(f"-D{d.text}" for d in group.definitions)),
-            group.archs,
-        )
-        for made in built.cuda_targets
-        for group in made.groups
-        for source in group.sources
-    ]
-    predicted = {
-        library["target"]: {**library["cubins"], **library["ptx"]} for library in build["libraries"]
-    }
-    return Plan(facts["tree"], machine, directory, predicted, tuple(units))
-
-
-def _files(directory: Path) -> Iterator[str]:
-    """The regular files below it; the probe takes no links."""
-    for path in directory.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            yield str(path.relative_to(directory))
-
-
-def _read_plan(file: Path) -> Plan:
-    facts = json.loads(file.read_bytes())
-    units = [
-        Unit(
-            unit["target"],
-            unit["language"],
-            unit["source"],
-            tuple(unit["flags"]),
-            tuple(unit["archs"]),
-        )
-        for unit in facts["units"]
-    ]
-    return Plan(**{**facts, "units": tuple(units)})
-
-
-# Compiling it
-
-
-@dataclass(frozen=True)
-class Toolbox:
-    """How sources become objects, and where what they need lies."""
-
-    nvcc: str
-    cxx: str
-    project: Path
-    repositories: Mapping[str, Path]
-    include: tuple[tuple[str, Path], ...]
-    objects: Path
-    timeout: float
-
-    def compile(self, unit: Unit) -> Done:
-        """Make the object of ``unit``."""
-        made = self.object_of(unit)
-        made.parent.mkdir(parents=True, exist_ok=True)
-        include = [f"-I{path}" for target, path in self.include if target in ("", unit.target)]
-        if unit.language == CUDA:
-            command = [self.nvcc, *unit.flags, "-Xcompiler=-fPIC"]
-        else:
-            command = [self.cxx, "-std=c++17", "-fPIC", *unit.flags]
-        command += [*include, "-c", str(self.path_of(unit.source)), "-o", str(made)]
-        return _timed(unit, command, made, self.timeout)
-
-    def link(self, units: Sequence[Unit], libraries: Sequence[str]) -> Done:
-        """The shared library of the target that ``units`` are all of."""
-        name, archs = units[0].target, dict.fromkeys(a for unit in units for a in unit.archs)
-        target = self.objects / f"{name}.so"
-        # not with nvcc, which adds a cubin of its own for its default architecture
-        command = [self.cxx, "-shared", "-Wl,-z,defs"]
-        command += [*map(str, map(self.object_of, units)), *libraries, "-o", str(target)]
-        whole = Unit(name, "link", target.name, (), tuple(archs))
-        return _timed(whole, command, target, self.timeout)
-
-    def object_of(self, unit: Unit) -> Path:
-        """Where the object of ``unit`` goes."""
-        return self.objects / unit.target / f"{unit.source.replace('/', '+')}.o"
-
-    def path_of(self, source: str) -> Path:
-        """Where a source lies: in a repository that the project fetches, or in the project."""
-        name, _, rest = source.partition("/")
-        return (
-            self.repositories[name] / rest if name in self.repositories else self.project / source
-        )
-
-
-def _timed(unit: Unit, command: Sequence[str], target: Path, timeout: float) -> Done:
-    """Run ``command`` in a process group of its own, so that all of it can be stopped."""
-    started = time.monotonic()
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        timer = threading.Timer(timeout, os.killpg, (process.pid, signal.SIGKILL))
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - started
-        output.seek(0)
-        said = output.read().decode("utf-8", "replace")
-    return Done(
-        target=unit.target,
-        source=unit.source,
-        exit=process.returncode,
-        seconds=round(seconds, 1),
-        peak=usage.ru_maxrss * 1024,
-        holds=_holds(target) if process.returncode == 0 else {},
-        expected=unit.archs,
-        said=said[-3000:] if process.returncode else "",
+def _pack_source(name: str, item: Mapping[str, str], place: str, to: Path) -> str:
+    """Pack a source as ``NAME.tar.xz``; what it is, in words."""
+    file = Path(place)
+    if place == "none":
+        with tarfile.open(to / f"{name}.tar.xz", "w:xz"):
+            return "nothing"
+    if file.is_file():
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if item.get("hash", "").lower() != f"sha256={digest}":
+            raise InputError(f"{file}: sha256 is {digest}, the project has {item.get('hash')}")
+        _repack(file, to / f"{name}.tar.xz")
+        return "the archive that the project names"
+    place, _, paths = place.partition("#")
+    place, _, named = place.partition("@")
+    asked = re.sub(r"\.(tar\.gz|tgz|zip)$", "", item["url"].rpartition("/")[2])
+    revision = named or asked
+    archive = subprocess.run(
+        [
+            "git",
+            f"--git-dir={place}",
+            "archive",
+            f"--prefix={name}/",
+            revision,
+            *filter(None, paths.split(",")),
+        ],
+        capture_output=True,
+        check=False,
     )
+    if archive.returncode:
+        raise InputError(f"{name}: {archive.stderr.decode(errors='replace').strip()}")
+    subprocess.run(
+        ["xz", "-6", "-T2", "-c"],
+        input=archive.stdout,
+        stdout=(to / f"{name}.tar.xz").open("wb"),
+        check=True,
+    )
+    return f"{revision}, which the project names" if not named else f"{named} in place of {asked}"
 
 
-def _holds(target: Path) -> dict[str, int]:
-    library = read_library(target.name, target.read_bytes())
-    return {**library.cubins, **library.ptx}
+def _repack(file: Path, to: Path) -> None:
+    with tarfile.open(file) as old, tarfile.open(to, "w:xz") as new:
+        for member in old:
+            new.addfile(member, old.extractfile(member) if member.isfile() else None)
+
+
+# Building
 
 
 def _run(options: argparse.Namespace) -> int:
-    plan = _read_plan(options.plan)
-    wanted = [unit for unit in plan.units if _is_wanted(unit, options)]
-    wanted.sort(key=lambda unit: not _matches(unit.source, options.first))
-    done: list[Done] = []
-    with tempfile.TemporaryDirectory(prefix="patchq-stubs-") as stubs:
-        tools = _toolbox(options, plan, Path(stubs))
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for future in as_completed([pool.submit(tools.compile, unit) for unit in wanted]):
-                done.append(future.result())
-                print(_line(done[-1]), flush=True)
-                _write(options.json, plan, done)
-        failed = {made.target for made in done if made.exit}
-        for target in options.link:
-            units = [unit for unit in wanted if unit.target == target]
-            if units and target not in failed:
-                done.append(tools.link(units, _libraries(options)))
-                print(_line(done[-1]))
-                _write(options.json, plan, done)
-    _summarise(plan, done)
-    return 0 if all(made.right for made in done) else 1
+    plan = json.loads((options.folder / PLAN).read_bytes())
+    [prediction] = read_predictions([plan["build"]], Where(PLAN))
+    shutil.rmtree(options.build, ignore_errors=True)
+    options.build.mkdir(parents=True)
+    build = options.build.resolve()
+    facts: dict[str, Any] = {**plan, "machine": _machine(options), "steps": []}
+    environment = _environment(options, build)
+    shutil.copytree(options.folder / PROJECT, build / PROJECT, symlinks=True)
+    for name in plan["sources"]:
+        _unpack(options.folder / SOURCES / f"{name}.tar.xz", build / SOURCES / name)
+    configure = _configure(options, build, prediction, plan["sources"])
+    targets = options.only or ["all"]
+    jobs = options.jobs or _jobs()
+    make = ["ninja", "-C", str(build / "out"), f"-j{jobs}", *targets]
+    for name, command in (("configure", configure), ("build", make)):
+        facts["steps"].append(_step(name, command, environment, build))
+        _write(options.json, facts)
+        if facts["steps"][-1]["exit"]:
+            print(facts["steps"][-1]["said"])
+            return 1
+    rows = compare_libraries(_libraries(build / "out"), prediction)
+    facts["libraries"] = [_row(row) for row in rows]
+    _write(options.json, facts)
+    for row in rows:
+        print(f"{'equal' if row.equal else 'DIFFERS':8} {row.name}: {counts_of(row.library)}")
+        if not row.equal:
+            print(f"{'':8} predicted: {counts_of(row.predicted)}")
+    for name, source in plan["sources"].items():
+        print(f"{name}: {source}")
+    return 0 if all(row.equal for row in rows) else 1
 
 
-def _is_wanted(unit: Unit, options: argparse.Namespace) -> bool:
-    # sources of the host are only of use to a library that is linked
-    if unit.language != CUDA and unit.target not in options.link:
-        return False
-    return options.only is None or _matches(unit.source, options.only)
-
-
-def _matches(source: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch(source, pattern) for pattern in patterns)
-
-
-def _toolbox(options: argparse.Namespace, plan: Plan, stubs: Path) -> Toolbox:
-    for path, content in STUBS.items():
-        stub = stubs / path
-        stub.parent.mkdir(parents=True, exist_ok=True)
-        stub.write_text(content, encoding="utf-8")
-    project = options.tree / plan.project
-    headers = [_named(text) for text in options.include]
-    if options.torch:
-        torch = options.torch / "include"
-        headers += [("", torch), ("", torch / "torch" / "csrc" / "api" / "include")]
-    headers += [("", Path(sysconfig.get_path("include"))), ("", stubs)]
-    return Toolbox(
-        nvcc=options.nvcc,
-        cxx=options.cxx,
-        project=project,
-        repositories=dict(map(_named, options.repository)),
-        include=tuple(headers),
-        objects=options.objects,
-        timeout=options.timeout,
+def _configure(
+    options: argparse.Namespace, build: Path, prediction: Prediction, sources: Sequence[str]
+) -> list[str]:
+    """CMake's own command; a project include sets the processor, so no toolchain file is needed."""
+    lists = (build / PROJECT / "CMakeLists.txt").read_text(encoding="utf-8")
+    match = re.search(r"^\s*project\s*\(\s*([\w.+-]+)", lists, re.MULTILINE | re.IGNORECASE)
+    if match is None:
+        raise InputError("its CMakeLists.txt names no project")
+    include = build / PROCESSOR
+    include.write_text(f'set(CMAKE_SYSTEM_PROCESSOR "{prediction.processor}")\n')
+    torch = "import torch; print(torch.utils.cmake_prefix_path)"
+    prefix = subprocess.run(
+        [options.python, "-c", torch], capture_output=True, text=True, check=False
     )
+    if prefix.returncode:
+        raise InputError(f"{options.python} has no PyTorch: {prefix.stderr.strip()}")
+    return [
+        "cmake",
+        *("-G", "Ninja", "-S", str(build / PROJECT), "-B", str(build / "out")),
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_PROJECT_{match[1]}_INCLUDE={include}",
+        f"-DCMAKE_PREFIX_PATH={prefix.stdout.strip()}",
+        f"-DPython_EXECUTABLE={options.python}",
+        f"-DPython3_EXECUTABLE={options.python}",
+        # as scikit-build-core says it for a wheel of the stable ABI
+        "-DSKBUILD_SABI_COMPONENT=Development.SABIModule",
+        "-DSKBUILD_SABI_VERSION=3.10",
+        "-DSGL_KERNEL_COMPILE_THREADS=1",
+        "-DFETCHCONTENT_FULLY_DISCONNECTED=ON",
+        *(f"-DFETCHCONTENT_SOURCE_DIR_{n.upper()}={build / SOURCES / n}" for n in sources),
+        *(f"-D{define}" for define in options.defines),
+    ]
 
 
-def _named(text: str) -> tuple[str, Path]:
-    """``NAME=DIR``; the name is empty where there is none."""
-    name, _, place = text.rpartition("=")
-    return name, Path(place)
+def _environment(options: argparse.Namespace, build: Path) -> dict[str, str]:
+    """The user's, with the folder's CMake and ninja first on the path."""
+    programs = []
+    for wheel in sorted((options.tools or options.folder / TOOLS).glob("*.whl")):
+        place = build / TOOLS / wheel.name
+        shutil.unpack_archive(wheel, place, "zip")
+        for directory in place.glob("**/bin"):
+            programs.append(str(directory))
+        for scripts in place.glob("*.data/scripts"):
+            programs.append(str(scripts))
+        for file in place.rglob("*"):
+            if file.is_file() and file.parent.name in ("bin", "scripts"):
+                file.chmod(0o755)
+    path = os.pathsep.join([*programs, os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "TORCH_CUDA_ARCH_LIST": options.arch_list}
 
 
-def _libraries(options: argparse.Namespace) -> list[str]:
-    places = [*options.library, *([options.torch / "lib"] if options.torch else [])]
-    return [*(f"-L{place}" for place in places), *(f"-l{name}" for name in options.link_with)]
+def _unpack(packed: Path, to: Path) -> None:
+    """Unpack a source without the directory that holds all of it."""
+    to.mkdir(parents=True)
+    command = ["tar", "-xf", str(packed), "--strip-components=1", "-C", str(to)]
+    subprocess.run(command, check=True)
 
 
-# What came of it
-
-
-def _write(file: Path, plan: Plan, done: Sequence[Done]) -> None:
-    facts = {
-        "tree": plan.tree,
-        "machine": plan.machine,
-        "predicted": plan.predicted,
-        "done": [asdict(made) for made in done],
+def _step(
+    name: str, command: Sequence[str], environment: Mapping[str, str], build: Path
+) -> dict[str, Any]:
+    """Run one command; how it ended, how long it took, and the memory of its largest process."""
+    started, log = time.monotonic(), build / f"{name}.log"
+    program = shutil.which(command[0], path=environment["PATH"])
+    if program is None:
+        raise InputError(f"there is no {command[0]}; pack one with --tool")
+    with log.open("wb") as output:
+        done = subprocess.run(
+            [program, *command[1:]],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    seconds = round(time.monotonic() - started, 1)
+    said = log.read_text(encoding="utf-8", errors="replace")
+    steps = re.findall(r"^\[(\d+)/(\d+)\]", said, re.MULTILINE)
+    made = f", {steps[-1][0]} of {steps[-1][1]} steps" if steps else ""
+    print(f"{name}: exit {done.returncode} in {seconds} s{made}", flush=True)
+    return {
+        "name": name,
+        "command": list(command),
+        "exit": done.returncode,
+        "seconds": seconds,
+        "steps": list(map(int, steps[-1])) if steps else None,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
+        "said": said[-4000:] if done.returncode else "",
     }
+
+
+def _libraries(out: Path) -> Iterator[Any]:
+    for file in sorted(out.rglob("*.so")):
+        library = read_library(str(file.relative_to(out)), file.read_bytes())
+        if library.cubins or library.ptx:
+            yield library
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "target": row.predicted.target if row.predicted else None,
+        "equal": row.equal,
+        "holds": {**row.library.cubins, **row.library.ptx} if row.library else {},
+        "predicted": {**row.predicted.cubins, **row.predicted.ptx} if row.predicted else {},
+    }
+
+
+def _jobs() -> int:
+    text = Path("/proc/meminfo").read_text(encoding="ascii")
+    free = int(re.search(r"^MemAvailable:\s+(\d+)", text, re.MULTILINE)[1]) // 2**20
+    return max(1, min(os.cpu_count() or 1, free // 10))
+
+
+def _machine(options: argparse.Namespace) -> dict[str, str]:
+    nvcc = shutil.which("nvcc")
+    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True) if nvcc else None
+    torch = subprocess.run(
+        [options.python, "-c", "import torch; print(torch.__version__)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "nvcc": said.stdout.strip().splitlines()[-1] if said and said.stdout else "none",
+        "torch": torch.stdout.strip(),
+        "cpus": str(os.cpu_count()),
+    }
+
+
+def _write(file: Path, facts: Mapping[str, Any]) -> None:
     aside = file.with_name(f"{file.name}.new")
     aside.write_text(json.dumps(facts, indent=1), encoding="utf-8")
     aside.replace(file)
-
-
-def _line(made: Done) -> str:
-    holds = " ".join(f"{arch}×{count}" for arch, count in made.holds.items()) or "-"
-    outcome = f"exit {made.exit}" if made.exit else "ok" if made.right else "differs"
-    return (
-        f"{outcome:8} {made.seconds:7.1f} s {made.peak / 2**30:6.2f} GiB  {holds:12} "
-        f"{made.target} {made.source}"
-    )
-
-
-def _summarise(plan: Plan, done: Sequence[Done]) -> None:
-    units = {(unit.target, unit.source): unit for unit in plan.units}
-    cuda = [
-        made
-        for made in done
-        if (unit := units.get((made.target, made.source))) and unit.language == CUDA
-    ]
-    for target, predicted in plan.predicted.items():
-        mine = [made for made in cuda if made.target == target]
-        if not mine:
-            continue
-        found = Counter[str]()
-        for made in mine:
-            found.update(made.holds)
-        print(
-            f"{target}: {sum(made.exit == 0 for made in mine)} of {len(mine)} CUDA sources "
-            f"compiled; predicted {dict(predicted)}, found {dict(found)}"
-        )
-    if compiled := [made for made in cuda if made.exit == 0]:
-        seconds, peaks = [m.seconds for m in compiled], [m.peak / 2**30 for m in compiled]
-        print(
-            f"a source: median {statistics.median(seconds):.0f} s, at most {max(seconds):.0f} s; "
-            f"median {statistics.median(peaks):.1f} GiB, at most {max(peaks):.1f} GiB"
-        )
-    for made in done:
-        if made.exit:
-            print(f"\n{made.target} {made.source}: exit {made.exit}\n{made.said}")
 
 
 if __name__ == "__main__":

@@ -52,8 +52,12 @@ def verify_wheel(
     prediction is the one.
     """
     chosen = _chosen(file, predictions, machine)
-    rows = _rows(read_wheel(file), chosen.libraries)
-    return WheelReport(file.name, chosen.machine, tuple(rows))
+    return WheelReport(file.name, chosen.machine, compare_libraries(read_wheel(file), chosen))
+
+
+def compare_libraries(libraries: Iterable[Library], prediction: Prediction) -> tuple[Row, ...]:
+    """Each library beside the target that makes it, then the targets without a library."""
+    return tuple(_rows(libraries, prediction.libraries))
 
 
 def _chosen(file: Path, predictions: Sequence[Prediction], machine: str | None) -> Prediction:
