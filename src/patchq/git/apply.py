@@ -49,9 +49,15 @@ class Applier:
         self._objects = objects
 
     def apply(
-        self, tree: str, diff: bytes, paths: Collection[str], *, strip: int = 1
+        self,
+        tree: str,
+        diff: bytes,
+        paths: Collection[str],
+        *,
+        strip: int = 1,
+        directory: str = "",
     ) -> Applied | Refused:
-        """Apply ``diff``, which touches ``paths``, to ``tree``.
+        """Apply ``diff``, which touches ``paths``, to ``tree``, below ``directory`` of it.
 
         ``paths`` bound what the result may differ in: git sees only them (and a file or symlink
         because of which one of them cannot be there, so that it can refuse).
@@ -62,7 +68,7 @@ class Applier:
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
             index = _Index(self._git, Path(scratch, "index"))
             refused = index.write({path: entry for path, entry in before.items() if entry})
-            refused = refused or index.apply(diff, strip)
+            refused = refused or index.apply(diff, strip, directory)
             if refused is not None:
                 return refused
             after = index.read()
@@ -120,8 +126,9 @@ class _Index:
             return self._change("update-index", "-z", "--index-info", stdin=b"".join(rows))
         return None
 
-    def apply(self, diff: bytes, strip: int) -> Refused | None:
-        options = ("--cached", "--whitespace=nowarn", f"-p{strip}", "-")
+    def apply(self, diff: bytes, strip: int, directory: str) -> Refused | None:
+        below = (f"--directory={directory}",) if directory else ()
+        options = ("--cached", "--whitespace=nowarn", f"-p{strip}", *below, "-")
         return self._change("apply", *options, stdin=diff)
 
     def read(self) -> dict[str, Entry]:

@@ -33,8 +33,21 @@ _GIT_FIELD = re.compile(
 )
 _BINARY = re.compile(rb"Binary files (.+) and (.+) differ\r?\n?$")
 _BINARY_DATA = re.compile(rb"GIT binary patch\r?\n?$")
+_BINARY_BLOCK = re.compile(rb"(?:literal|delta) \d+\r?\n?$")
 _COMBINED = re.compile(rb"diff --(cc|combined) ")
-_DECORATION = re.compile(rb"={10,}|RCS file: |retrieving revision |diff -")
+_DECORATION = re.compile(
+    rb"={10,}|RCS file: |retrieving revision |diff -|IDEA additional info:|Subsystem: |<\+>"
+)
+_NAMED_ONLY = re.compile(
+    rb"(?:Only in [^:\r\n]+: .+|Binary files .+ and .+ differ|Files .+ and .+ differ"
+    rb"|Symbolic links .+ and .+ differ|File .+ is an? .+ while file .+ is an? .+"
+    rb"|Submodule \S.* (?:[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}.*|\(new submodule\).*)"
+    rb"|Binary file .+ has changed|=== (?:renamed|removed|added) (?:file|directory) '.+'.*)"
+    rb"\r?\n?"
+)
+"""Lines that tell of a change without its content, as diff(1), git, hg and bzr write them.
+
+What they name is in no hunk, so that whoever applies the diff loses it."""
 _INDEX = re.compile(r"([^. ]*)\.\.([^ ]*)(?: (.*))?$")
 _BLOB = re.compile(r"[0-9a-f]{4,64}")
 _MODE = re.compile(r"\s*0*([0-7]{1,6})(?:\s|$)")
@@ -46,6 +59,10 @@ _STAMP = re.compile(
 _EPOCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.0+)? ([-+]\d\d):?(\d\d)")
 _ESCAPE = re.compile(rb"\\([abtnvfr\"\\]|[0-3][0-7]{2})")
 _ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
+NAMED_HINT = (
+    "The diff only names it, so it would be lost. Make the diff anew: `diff -ruN` or "
+    "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
+)
 _SIGNATURE = (b"--", b"---")
 _REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
 _DEV_NULL = "/dev/null"
@@ -159,11 +176,13 @@ class HunkSpan:
 class FileSection:
     """The lines of one file's section: its header from ``start`` to ``body``, then its hunks.
 
-    What stands between the last hunk and the next section (a mail signature, blank lines) starts
-    at ``tail``.
+    git's own header begins at ``header``: svn and JetBrains write an ``Index:`` above it. What
+    stands between the last hunk and the next section (a mail signature, blank lines) starts at
+    ``tail``.
     """
 
     start: int
+    header: int
     body: int
     hunks: tuple[HunkSpan, ...]
     tail: int
@@ -196,21 +215,32 @@ def layout(lines: Sequence[bytes]) -> tuple[FileSection, ...]:
         if not (_starts_section(lines, index) or _BINARY.match(lines[index])):
             index += 1
             continue
-        start, body = index, _header_end(lines, index)
+        start, header = index, _git_header(lines, index)
+        body = _header_end(lines, header)
         hunks: list[HunkSpan] = []
         index = body
-        while index < len(lines) and (header := _HUNK.match(lines[index])):
-            hunks.append(_measure(lines, index, header))
+        while index < len(lines) and (counts := _HUNK.match(lines[index])):
+            hunks.append(_measure(lines, index, counts))
             index = hunks[-1].stop
-        sections.append(FileSection(start, body, tuple(hunks), index))
+        if lines[body - 1].startswith(b"GIT binary patch"):
+            index = _binary_end(lines, body)
+        sections.append(FileSection(start, header, body, tuple(hunks), index))
     return tuple(sections)
 
 
-def scan(diff: bytes, *, strip: int = 1, where: Where | None = None) -> tuple[FileChange, ...]:
+def names_only(line: bytes) -> bool:
+    """Whether a line beside the hunks tells of a change whose content the diff does not have."""
+    return _NAMED_ONLY.fullmatch(line) is not None
+
+
+def scan(
+    diff: bytes, *, strip: int = 1, directory: str = "", where: Where | None = None
+) -> tuple[FileChange, ...]:
     """What ``diff`` does, file by file.
 
-    ``strip`` is the ``-p`` of git and patch. ``where.line`` is the number of lines that stand
-    before the diff in its file, so that errors name lines of the file.
+    ``strip`` is the ``-p`` of git and patch, ``directory`` git's ``--directory``. ``where.line`` is
+    the number of lines that stand before the diff in its file, so that errors name lines of the
+    file.
 
     Raises :class:`InputError` on hunks whose counts are wrong, hunks without a file, combined
     diffs, paths that ``strip`` leaves nothing of, and paths that leave the tree.
@@ -224,7 +254,7 @@ def scan(diff: bytes, *, strip: int = 1, where: Where | None = None) -> tuple[Fi
     changes = []
     for number, section in enumerate(sections):
         first, end = starts[number], starts[number + 1]
-        reader = _Reader(lines, section, end, strip, where)
+        reader = _Reader(lines, section, end, strip, directory, where)
         changes.append(reader.change(offsets[first], offsets[end]))
     return tuple(changes)
 
@@ -236,6 +266,29 @@ def _is_pair(lines: Sequence[bytes], index: int) -> bool:
         line.startswith(mark)
         for line, mark in zip(window, (b"--- ", b"+++ ", b"@@ -"), strict=True)
     )
+
+
+def _git_header(lines: Sequence[bytes], start: int) -> int:
+    """Where git's own header begins in a section that an ``Index:`` line opens; else ``start``."""
+    index = start
+    while index < len(lines) and (index == start or _DECORATION.match(lines[index])):
+        if lines[index].startswith(b"diff --git "):
+            return index if _starts_section(lines, index) else start
+        if not lines[start].startswith(b"Index: "):
+            break
+        index += 1
+    return start
+
+
+def _binary_end(lines: Sequence[bytes], start: int) -> int:
+    """The line after git's binary data, of which there are up to two blocks."""
+    index = start
+    while index < len(lines) and _BINARY_BLOCK.match(lines[index]):
+        while index < len(lines) and lines[index].strip():
+            index += 1
+        if index < len(lines) and index + 1 < len(lines) and _BINARY_BLOCK.match(lines[index + 1]):
+            index += 1
+    return index
 
 
 def _starts_section(lines: Sequence[bytes], index: int) -> bool:
@@ -252,7 +305,7 @@ def _starts_section(lines: Sequence[bytes], index: int) -> bool:
         return bool(found or _BINARY.match(follower) or _BINARY_DATA.match(follower))
     if _COMBINED.match(line):
         return _FIELD.match(follower) is not None
-    if line.startswith(b"Index: ") and follower.startswith(b"=========="):
+    if line.startswith(b"Index: ") and follower.startswith((b"==========", b"IDEA additional")):
         return True
     return _is_pair(lines, index + 1) or _BINARY.match(follower) is not None
 
@@ -342,12 +395,13 @@ class _Reader:
     section: FileSection
     end: int
     strip: int
+    directory: str
     where: Where | None
 
     def change(self, start: int, end: int) -> FileChange:
         """The section's meaning; ``start`` and ``end`` are its offsets."""
         section = self.section
-        header = self.lines[section.start : section.body]
+        header = self.lines[section.header : section.body]
         if _COMBINED.match(header[0]):
             raise self._error(
                 section.start,
@@ -360,12 +414,15 @@ class _Reader:
         for verb in ("old", "new"):
             if f"rename {verb}" in fields:
                 fields["rename from" if verb == "old" else "rename to"] = fields[f"rename {verb}"]
-        if header[0].startswith(b"diff --git ") and not fields and not section.hunks:
+        git = header[0].startswith(b"diff --git ")
+        if not git:
+            self._check_named(section.start, section.body)
+        elif not fields and not section.hunks:
             raise self._error(section.start, "git would pass over this section: it has no header")
         binary = any(_BINARY.match(line) or _BINARY_DATA.match(line) for line in header)
         hunks = tuple(self._hunk(number, span) for number, span in enumerate(section.hunks, 1))
         self._check_tail()
-        if header[0].startswith(b"diff --git "):
+        if git:
             old, new, kind = self._git_paths(fields)
         else:
             old, new, kind = self._plain_paths(fields, hunks)
@@ -420,7 +477,8 @@ class _Reader:
                 "corrupt hunk: @@ says {} old and {} new lines, found {} and {}".format(
                     *span.says, *span.found
                 ),
-                "Restore the lines an editor took, or correct the counts (recountdiff does).",
+                "Restore the lines that are missing; or, if the lines are right and only the "
+                "counts are not, `patchq import --recount` counts them anew.",
             )
         first, *rest = self.lines[span.start + 1 : span.stop]
         if first[:1] == b"\\" or any(map(_is_bad_remark, rest)):
@@ -440,8 +498,16 @@ class _Reader:
             line=span.start + 1,
         )
 
+    def _check_named(self, start: int, end: int) -> None:
+        """No change may only be named: whoever applies the diff would lose it in silence."""
+        for index in range(start, end):
+            if names_only(self.lines[index]):
+                told = _text(self.lines[index]).strip()
+                raise self._error(index, f"a change without its content: {told!r}", NAMED_HINT)
+
     def _check_tail(self) -> None:
         """No hunk may stand apart: git refuses it, or takes it for prose."""
+        self._check_named(self.section.tail, self.end)
         for index in range(self.section.tail, self.end):
             if _HUNK.match(self.lines[index]):
                 raise self._error(
@@ -460,7 +526,7 @@ class _Reader:
                 f"path {path!r} has no {components} leading directories to strip",
                 "Say -p0 after the patch's name in the series if its paths have no a/ and b/.",
             )
-        return parts[-1]
+        return f"{self.directory}/{parts[-1]}" if self.directory else parts[-1]
 
     def _side(self, field: str) -> str | None:
         """The path of a ``---`` or ``+++`` line; None for /dev/null."""
@@ -488,7 +554,7 @@ class _Reader:
 
     def _named_path(self) -> str:
         """The one path that both halves of a ``diff --git`` line name."""
-        line = _text(self.lines[self.section.start]).rstrip("\r\n")
+        line = _text(self.lines[self.section.header]).rstrip("\r\n")
         names = line.removeprefix("diff --git ")
         for left, right in _halves(names):
             try:
@@ -511,11 +577,7 @@ class _Reader:
         Such a diff never renames: the new name counts, unless it is the old one with an ending.
         """
         if "---" not in fields or "+++" not in fields:
-            header = self.lines[self.section.start : self.section.body]
-            match = next((found for line in header if (found := _BINARY.match(line))), None)
-            if match is None:
-                raise self._error(self.section.start, "this section holds no change")
-            fields = {"---": _text(match[1]), "+++": _text(match[2])}
+            raise self._error(self.section.start, "this section holds no change")
         old, new = self._side(fields["---"]), self._side(fields["+++"])
         if old is None or _is_epoch(fields["---"]):
             return None, new, ChangeKind.ADD

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -32,7 +32,12 @@ _DIFFSTAT = re.compile(
 )
 _STAT_END = re.compile(r" \d+ files? changed\b")
 _SEPARATOR = re.compile(r"---\s*$")
+_ZERO_OR_ID = re.compile(r"From [0-9a-f]{40} ")
 _ZERO_COMMIT = re.compile(r"From 0+ ")
+_HG = "# HG changeset patch"
+_ONELINE = re.compile(r"[0-9a-f]{7,40} (?:\([^()]*\) )?(?=\S)")
+_NEXT_PERSON = re.compile(r"(?<=>)\s*(?:[,;&]|and\b)\s*(?=[^\s,;])")
+_MAIL_FIELDS = {"from", "author", "subject", "date"}
 _RAW_AUTHOR = re.compile(r"author (.+>) (\d{1,11}) ([-+][01]\d[0-5]\d)$", re.ASCII)
 _MOST_NAME = 60
 """How many bytes of a name git's mailinfo believes."""
@@ -52,6 +57,8 @@ _DEP3 = {
     "acked-by",
     "last-update",
     "applied-upstream",
+    "upstream-status",  # OpenEmbedded's, with CVE
+    "cve",
 }
 _VENDOR = {
     "x-kind",
@@ -222,16 +229,19 @@ def read_header(raw: bytes, where: Where | None = None) -> Header:
     )
 
 
-def description(header: Header) -> tuple[str, str]:
+def description(header: Header, prose: str = "", without: Collection[str] = ()) -> tuple[str, str]:
     """Subject and message body, trailers last, fit for a commit message.
+
+    ``prose`` is what else was said of the patch, outside its header; it follows the body. Trailers
+    of the keys ``without`` are left out.
 
     No line of the body means a diff, a separator or a header to a mail or patch tool: such lines
     are indented, and barred where indentation is not enough. Notes after a ``---``, which
     ``git am`` drops, become part of the body.
     """
     message = _read(header.raw)
-    prose = "\n\n".join(part for part in (message.body, message.notes) if part)
-    trailers = "\n".join(map(str, message.trailers))
+    prose = "\n\n".join(part for part in (message.body, message.notes, prose) if part)
+    trailers = "\n".join(str(entry) for entry in message.trailers if entry.key not in without)
     return message.subject, defuse("\n\n".join(part for part in (prose, trailers) if part))
 
 
@@ -270,6 +280,11 @@ def _read(raw: bytes) -> _Message:
     mail = _split_mail(lines)
     if mail is not None:
         return _read_mail(*mail)
+    mail = _split_loose_mail(lines)
+    if mail is not None:
+        return replace(_read_mail(*mail), form=HeaderForm.PLAIN)
+    if lines[0].text == _HG:
+        return _read_hg(lines)
     return _read_plain(_uncommented(lines))
 
 
@@ -331,6 +346,22 @@ def _split_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | N
     return fields, list(rest[end:])
 
 
+def _split_loose_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | None:
+    """A mail that StGit took for a message: blank lines stand between its first lines."""
+    if not _MBOX.match(lines[0].text) or not _ZERO_OR_ID.match(lines[0].text):
+        return None
+    rest, fields = _trim(lines[1:]), list[Trailer]()
+    while rest:
+        notes = (i for i, line in enumerate(rest) if _SEPARATOR.match(line.text))
+        end = min(_paragraph_end(rest), next(notes, len(rest)))
+        found = _fold(rest[:end])
+        if not found or any(entry.key.lower() not in _MAIL_FIELDS for entry in found):
+            break
+        fields += found
+        rest = _trim(rest[end:])
+    return (fields, rest) if any(entry.key.lower() == "subject" for entry in fields) else None
+
+
 def _read_mail(fields: Sequence[Trailer], lines: list[_Line]) -> _Message:
     head = {entry.key.lower(): _unfold(entry.value) for entry in reversed(fields)}
     lines, inner = _in_body_headers(lines)
@@ -340,10 +371,14 @@ def _read_mail(fields: Sequence[Trailer], lines: list[_Line]) -> _Message:
     return _Message(
         form=HeaderForm.MAIL,
         subject=_untagged(head.get("subject", "")),
-        author=_sender(head.get("from")),
+        author=_sender(_persons(head.get("from"))[0]),
         date=head.get("date"),
         body=_join(prose),
-        trailers=(*(entry for entry in fields if _is_ours(entry.key)), *trailers),
+        trailers=(
+            *(entry for entry in fields if _is_ours(entry.key)),
+            *_others(fields, ("from",)),
+            *trailers,
+        ),
         notes=notes,
     )
 
@@ -394,6 +429,18 @@ def _named(name: str, mail: str) -> str | None:
     return f"{name} <{mail}>" if name else None
 
 
+def _persons(text: str | None) -> list[str | None]:
+    """The people that a From or Author names; DEP-3 allows several."""
+    return [*(_NEXT_PERSON.split(text) if text else ())] or [None]
+
+
+def _others(fields: Sequence[Trailer], keys: Collection[str]) -> Iterator[Trailer]:
+    """All the authors, as they were written, if there is more than the one a mail can name."""
+    named = {entry.value: entry for entry in reversed(fields) if entry.key.lower() in keys}
+    if len(named) > 1 or any(len(_persons(text)) > 1 for text in named):
+        yield from (Trailer("Author", e.value, e.line) for e in reversed(named.values()))
+
+
 def _without_quotes(text: str) -> str:
     """A structured header's text: quoted strings without their quotes, comments as they are."""
     plain, depth, quoted, literal = "", 0, False, False
@@ -434,8 +481,42 @@ def _read_plain(lines: list[_Line]) -> _Message:
         entry.key.lower() in _MESSAGE_FIELDS or _is_ours(entry.key) for entry in fields
     ):
         return _read_dep3(lines[:end], lines[end:], fields, notes)
+    if len(lines) == 1 and (oneline := _ONELINE.match(lines[0].text)):
+        lines = [_Line(lines[0].number, lines[0].text[oneline.end() :])]
+    lines, values = _signed(lines)
     prose, trailers = _split_trailers(lines[1:])
-    return _plain([*lines[:1], *prose], trailers, notes)
+    author, date = _sender(values.get("from", values.get("author"))), values.get("date")
+    return _plain([*lines[:1], *prose], trailers, notes, author, date)
+
+
+def _signed(lines: list[_Line]) -> tuple[list[_Line], dict[str, str]]:
+    """Author and date in a paragraph of their own behind the subject, as StGit exports them."""
+    if not lines[1:] or lines[1].text.strip():
+        return lines, {}
+    rest = _trim(lines[1:])
+    end = _paragraph_end(rest)
+    fields = _fold(rest[:end]) or ()
+    values = {entry.key.lower(): entry.value for entry in fields}
+    if not values or not values.keys() <= _MAIL_FIELDS - {"subject"}:
+        return lines, {}
+    return [lines[0], *rest[end:]], values
+
+
+def _read_hg(lines: Sequence[_Line]) -> _Message:
+    """``hg export``: fields as comments, then the message; a date's zone counts west of UTC."""
+    end = next((i for i, line in enumerate(lines) if not line.text.startswith("#")), len(lines))
+    words = [line.text[1:].strip().split(" ", 1) for line in lines[:end]]
+    values = {pair[0]: pair[1] for pair in words if len(pair) == 2}
+    date = re.fullmatch(r"(\d+) (-?\d+)", values.get("Date", ""))
+    moment = date and datetime.fromtimestamp(
+        int(date[1]), timezone(timedelta(seconds=-int(date[2])))
+    )
+    message, notes = _split_notes(_trim(lines[end:]))
+    prose, trailers = _split_trailers(message[1:])
+    author = _sender(values.get("User"))
+    return _plain(
+        [*message[:1], *prose], trailers, notes, author, moment.isoformat() if moment else None
+    )
 
 
 def _without_stat(lines: list[_Line]) -> list[_Line]:
@@ -478,9 +559,13 @@ def _read_dep3(
     described = _described(header)
     return _plain(
         [*described, _Line(0, ""), *prose],
-        [*(entry for entry in fields if entry.key.lower() not in _MESSAGE_FIELDS), *trailers],
+        [
+            *(entry for entry in fields if entry.key.lower() not in _MESSAGE_FIELDS),
+            *_others(fields, ("from", "author")),
+            *trailers,
+        ],
         notes,
-        author=_sender(values.get("from", values.get("author"))),
+        author=_sender(_persons(values.get("from", values.get("author")))[0]),
         date=values.get("date"),
     )
 

@@ -14,10 +14,12 @@ from itertools import takewhile
 
 from patchq.errors import InputError, Where
 from patchq.model.diff import (
+    NAMED_HINT,
     FileChange,
     HunkSpan,
     find_diff,
     layout,
+    names_only,
     scan,
     split_lines,
 )
@@ -26,12 +28,17 @@ from patchq.model.header import Header, read_header
 
 @dataclass(frozen=True)
 class Patch:
-    """One patch of a series; ``raw`` is the file as it is, ``head + diff``."""
+    """One patch of a series; ``raw`` is the file as it is, ``head + diff``.
+
+    ``strip`` leading directories are taken off its paths, and ``directory`` is put before them, as
+    git's ``-p`` and ``--directory`` do. ``where.line`` are the lines before it in its file.
+    """
 
     name: str
     raw: bytes
     strip: int = 1
     where: Where | None = field(default=None, compare=False)
+    directory: str = ""
 
     @cached_property
     def split(self) -> int:
@@ -64,7 +71,8 @@ class Patch:
         return scan(
             self.diff,
             strip=self.strip,
-            where=Where(self._place.file, self.head.count(b"\n")),
+            directory=self.directory,
+            where=Where(self._place.file, (self._place.line or 0) + self.head.count(b"\n")),
         )
 
     @cached_property
@@ -90,12 +98,16 @@ class Repair:
     text: str
 
 
-def read_patch(name: str, raw: bytes, *, strip: int = 1, where: Where | None = None) -> Patch:
+def read_patch(
+    name: str, raw: bytes, *, strip: int = 1, where: Where | None = None, directory: str = ""
+) -> Patch:
     """Read a patch file.
 
-    Raises :class:`InputError` with the line where its diff is malformed, or where it has none.
+    Raises :class:`InputError` with the line where its diff is malformed, or only names a change,
+    or where it has none.
     """
-    patch = Patch(name, raw, strip, where)
+    patch = Patch(name, raw, strip, where, directory)
+    _check_named(patch, where or Where(name))
     if not patch.files:
         raise InputError(
             "no diff in it" if raw.strip() else "the patch is empty",
@@ -105,12 +117,29 @@ def read_patch(name: str, raw: bytes, *, strip: int = 1, where: Where | None = N
     return patch
 
 
-def repair(raw: bytes) -> tuple[bytes, tuple[Repair, ...]]:
+def _check_named(patch: Patch, where: Where) -> None:
+    """No change may only be named right above the diff, or in the place of one."""
+    lines = split_lines(patch.head)
+    for number in range(len(lines), 0, -1):
+        line = lines[number - 1]
+        if names_only(line):
+            told = line.decode(errors="replace").strip()
+            raise InputError(
+                f"a change without its content: {told!r}",
+                where=Where(where.file, (where.line or 0) + number),
+                hint=NAMED_HINT,
+            )
+        if patch.diff and not line.startswith((b"diff ", b"Common subdirectories: ")):
+            return
+
+
+def repair(raw: bytes, *, recount: bool = False) -> tuple[bytes, tuple[Repair, ...]]:
     """Mend ``raw`` where there is only one way to; the same object where there is nothing to mend.
 
     Mended are: a byte order mark in front; CRLF on every line, headers included; blank context
     lines at a hunk's end or blank lines of CRLF content that an editor stripped; and a missing last
-    newline.
+    newline. With ``recount``, the counts of a hunk's header are made what its lines are: right
+    where somebody edited the lines, wrong where some are missing.
     """
     repairs: list[Repair] = []
     if raw.startswith(BOM_UTF8):
@@ -128,14 +157,16 @@ def repair(raw: bytes) -> tuple[bytes, tuple[Repair, ...]]:
     spans = [span for section in layout(lines[head:]) for span in section.hunks]
     for span in reversed(spans):
         start, stop = head + span.start, head + span.stop
-        lines[start:stop], mended = _mend_hunk(lines[start:stop], span, start)
+        lines[start:stop], mended = _mend_hunk(lines[start:stop], span, start, recount=recount)
         repairs.extend(mended)
     if not repairs:
         return raw, ()
     return b"".join(lines), tuple(sorted(repairs, key=lambda entry: entry.line))
 
 
-def _mend_hunk(lines: list[bytes], span: HunkSpan, start: int) -> tuple[list[bytes], list[Repair]]:
+def _mend_hunk(
+    lines: list[bytes], span: HunkSpan, start: int, *, recount: bool
+) -> tuple[list[bytes], list[Repair]]:
     """A hunk with what is certain put right; ``start`` is the line before its header's."""
     repairs: list[Repair] = []
     for index, line in enumerate(lines):
@@ -149,6 +180,14 @@ def _mend_hunk(lines: list[bytes], span: HunkSpan, start: int) -> tuple[list[byt
         text = f"{missing} blank context {noun} missing at the hunk's end: restored"
         repairs.append(Repair(start + len(lines), text))
         lines = [*lines, *[b" " + ending] * missing]
+    elif recount and not span.complete and any(span.found):
+        (old, new), (was_old, was_new) = span.found, span.says
+        header = b"@@ -%d,%d +%d,%d @@" % (span.old_start, old, span.new_start, new)
+        lines[0] = header + lines[0].split(b"@@", 2)[2]
+        text = (
+            f"@@ said {was_old} old and {was_new} new lines, there are {old} and {new}: recounted"
+        )
+        repairs.append(Repair(start + 1, text))
     return lines, repairs
 
 

@@ -31,14 +31,14 @@ class Stack:
 
     def __init__(self, store: Store):
         self._store = store
-        self._known: dict[tuple[str, str, int], Applied | Refused] = {}
+        self._known: dict[tuple[str, str, int, str], Applied | Refused] = {}
 
     def try_apply(self, tree: str, patch: Patch) -> Applied | Refused:
         """Apply one patch strictly to ``tree``: the whole file, as git reads it."""
-        key = (tree, patch.sha256, patch.strip)
+        key = (tree, patch.sha256, patch.strip, patch.directory)
         if key not in self._known:
             self._known[key] = self._store.applier.apply(
-                tree, patch.raw, patch.paths, strip=patch.strip
+                tree, patch.raw, patch.paths, strip=patch.strip, directory=patch.directory
             )
         return self._known[key]
 
