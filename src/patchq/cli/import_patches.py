@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,18 +12,21 @@ import typer
 
 from patchq.cli.options import selected_guards
 from patchq.cli.series_edits import change
-from patchq.cli.session import session
+from patchq.cli.session import Session, session
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from patchq.engine.importing.importing import Given, Imported, Notice
+    from patchq.engine.importing.branches import BranchReader
+    from patchq.engine.importing.fit import Paths
+    from patchq.engine.importing.importing import ImportTerms
+    from patchq.engine.importing.sources import Collected
     from patchq.engine.series.edits import Edited
     from patchq.engine.workspace.project import Project
     from patchq.model.series import Guard
 
-SCHEMA = "patchq.import/1"
+_NUMBER = re.compile(r"#?\d{1,6}")
 
 
 def register(app: typer.Typer) -> None:
@@ -31,11 +36,20 @@ def register(app: typer.Typer) -> None:
 
 def import_patches(
     context: typer.Context,
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="A patch or a mailbox; - for standard input."),
-    ],
-    tag: Annotated[str, typer.Option("--tag", metavar="TAG", help="The series to add to.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WHAT...",
+            help="A patch, a mailbox, a directory, a series file, a branch or a range A..B; - for "
+            "standard input.",
+        ),
+    ] = None,
+    tag: Annotated[
+        str | None,
+        typer.Option(
+            "--tag", metavar="TAG", help="The series to add to; without it, say which base fits."
+        ),
+    ] = None,
     guard: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,6 +59,24 @@ def import_patches(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="What the patch is called.")
     ] = None,
+    strip: Annotated[
+        int | None,
+        typer.Option("--strip", metavar="N", min=0, help="Leading directories to take off paths."),
+    ] = None,
+    directory: Annotated[
+        str | None,
+        typer.Option("--directory", metavar="DIR", help="The paths are below DIR of the tree."),
+    ] = None,
+    recount: Annotated[
+        bool, typer.Option("--recount", help="Count hunks anew whose @@ line says other numbers.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
+    ] = False,
+    take: Annotated[
+        bool,
+        typer.Option("--take", help="Without --tag: take each patch onto the base it fits best."),
+    ] = False,
     together: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,12 +91,24 @@ def import_patches(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="FILE takes the place of the patch of the same name."),
+        typer.Option("--replace", help="WHAT takes the place of the patch of the same name."),
     ] = False,
     propose_end: Annotated[
         bool,
         typer.Option("--propose-end", help="Write the proposed end of a patch that has none."),
     ] = False,
+    author: Annotated[
+        str | None,
+        typer.Option("--author", metavar="AUTHOR", help="'Name <mail>' where a patch names none."),
+    ] = None,
+    repo: Annotated[
+        Path | None,
+        typer.Option("--repo", metavar="DIR", help="Where branches are; default: the upstream."),
+    ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option("--recipe", metavar="FILE", help="Read pins and gates of a shell recipe."),
+    ] = None,
     main: Annotated[
         str | None,
         typer.Option("--main", metavar="REF", help="Upstream's main: a branch or a commit."),
@@ -73,106 +117,262 @@ def import_patches(
         bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
+) -> int:
     """Bring patches from anywhere into a series.
 
-    Bare diffs, quilt patches, git diffs, mails and mailboxes are applied strictly on top of the
-    series and written as git mails, prose kept as the description. All come in, or none.
+    Diffs, mails, mailboxes, quilt directories, branches: each patch is applied strictly on top of
+    the series and written as a git mail, prose kept as the description. All come in, or none;
+    --keep-going takes those that fit. Without --tag, a table says which base each patch fits.
     With --replace they take the place of patches that are there, which keep their guards and
     those fields that the new version has none of; the patches above are merged onto them.
 
     \b
     Examples:
       patchq import fix.patch --tag v0.5.17
-      patchq import *.diff --tag v0.5.17 --guard nemotron
+      patchq import debian/patches --tag v0.5.17
+      patchq import v0.5.17..my-branch --repo ~/src/sglang
+      patchq import ~/old-pile
       git diff | patchq import - --name fix --tag v0.5.17
       patchq import --replace tree/patches/fix.patch --tag v0.5.17
     """
+    here = session(context)
+    options = Options(
+        tag=tag,
+        guards=tuple(guard or ()),
+        name=name,
+        strip=strip,
+        directory=directory,
+        recount=recount,
+        keep_going=keep_going,
+        propose_end=propose_end,
+        author=author,
+        repo=repo,
+        main=main,
+        together=tuple(together or ()),
+        variants=tuple(variants or ()),
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    wanted = what or []
+    if recipe is not None:
+        if wanted or replace or tag is None:
+            raise typer.BadParameter("--recipe goes with --tag, and without patches")
+        return _recipe(here, recipe, tag, dry_run=dry_run)
+    if not wanted:
+        raise InputError("name what to import", hint="patchq import WHAT… --tag TAG")
     if replace:
-        if guard or together or variants or propose_end:
+        if tag is None:
+            raise typer.BadParameter("--replace needs --tag")
+        if guard or together or variants or propose_end or keep_going:
             raise typer.BadParameter(
-                "--replace goes without --guard, --with, --variant and --propose-end"
+                "--replace goes without --guard, --with, --variant, --propose-end and --keep-going"
             )
-        _replace(context, files, tag, name, main, dry_run=dry_run, as_json=as_json)
-        return
+        _replace(context, wanted, tag, options)
+        return 0
+    if all(_NUMBER.fullmatch(word) and not Path(word).exists() for word in wanted):
+        from patchq.cli.backport import backport
+
+        return backport(
+            context,
+            wanted,
+            onto=tag,
+            name=name,
+            guard=guard,
+            main=main,
+            dry_run=dry_run,
+            as_json=as_json,
+        )
+    return run(here, wanted, options, take=take)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of an import, as they were given."""
+
+    tag: str | None = None
+    guards: tuple[str, ...] = ()
+    name: str | None = None
+    strip: int | None = None
+    directory: str | None = None
+    recount: bool = False
+    keep_going: bool = False
+    propose_end: bool = False
+    author: str | None = None
+    repo: Path | None = None
+    main: str | None = None
+    together: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    dry_run: bool = False
+    as_json: bool = False
+
+
+def run(here: Session, what: Sequence[str], options: Options, *, take: bool = False) -> int:
+    """Import ``what``; the exit code."""
+    from patchq.engine.importing.sources import Collected
+
+    found = Collected()
+    branches = [word for word in what if word != "-" and not Path(word).exists()]
+    reader = _branches(here, options.repo) if branches else None
+    if options.name is not None and len(what) > 1:
+        raise InputError("--name names one patch", hint="Import the files one by one.")
+    tag = options.tag
+    if reader is not None and tag is None:
+        bases = {reader.nearest(word) for word in branches}
+        if len(bases) != 1 or None in bases:
+            raise InputError(
+                "no base of upstream.lock is part of this branch",
+                hint="Name the series with --tag, or lock the tag that it is built on.",
+            )
+        tag = next(base.name for base in bases if base)
+    for word in what:
+        _collect(here, word, reader, tag, options.name, found)
+    if tag is None:
+        from patchq.cli.import_triage import triage
+
+        return triage(here, what, found, options, take=take)
+    return bring(here, tag, found, options, label=f"import {' '.join(what)} --tag {tag}")
+
+
+def bring(here: Session, tag: str, found: Collected, options: Options, label: str) -> int:
+    """Put the patches that were found on top of the series on ``tag``; the exit code."""
+    from patchq.cli import import_result
+    from patchq.engine.importing.batch import bring_all
     from patchq.engine.importing.foreign import Foreigners
-    from patchq.engine.importing.importing import Importer, ImportTerms
-    from patchq.engine.series.message import now
+    from patchq.engine.importing.importing import Importer
     from patchq.engine.workspace.main_branch import main_tip
     from patchq.engine.workspace.transaction import Transaction
-    from patchq.git.identity import user_identity
+    from patchq.report.document import render_document
 
-    here = session(context)
-    base = here.lock.base(tag)
-    given, notices = _read(files, name)
-    terms = ImportTerms(
-        guards=tuple(map(_guard, guard or ())),
-        together=frozenset(selected_guards(here, tag, together, variants)),
-        author=user_identity(here.workspace.root, as_author=False),
-        date=now(),
-        write_end=propose_end,
-    )
+    here.lock.base(tag)
+    terms = _terms(here, tag, options)
     with here.writing() as workspace, here.progress("import") as progress:
         directory = workspace.load_or_empty(tag)
-        over = Foreigners(here.project, tag, main_tip(here.project, main))
-        guards = here.settings.default_guards
-        importer = Importer(here.store, base, directory, guards, terms, over.bring_over)
-        patches: list[Imported] = []
-        for number, one in enumerate(given, 1):
-            progress(number, len(given), one.name)
-            patches.append(importer.bring(one))
-        if not dry_run:
-            transaction = Transaction(workspace, f"import {' '.join(files)} --tag {tag}")
+        over = Foreigners(here.project, tag, main_tip(here.project, options.main))
+        importer = Importer(here.project, directory, terms, over.bring_over)
+        batch = bring_all(importer, found.patches, progress)
+        bad = bool(found.errors or batch.failures)
+        if bad and not options.keep_going:
+            for notice in (*found.notices, *batch.notices):
+                here.notice(str(notice))
+            import_result.raise_failures(here, batch, found.errors)
+        if batch.imported and not options.dry_run:
+            transaction = Transaction(workspace, label)
             importer.stage(transaction)
             transaction.commit()
-    for notice in (*notices, *(notice for patch in patches for notice in patch.notices)):
+    notices = (*found.notices, *batch.notices)
+    for notice in (*notices, *(notice for one in batch.imported for notice in one.notices)):
         here.notice(str(notice))
-    if as_json:
-        typer.echo(_json(tag, patches, notices, dry_run=dry_run))
+    import_result.say_failures(here, batch, found.errors)
+    if options.as_json:
+        document = import_result.document(
+            tag, batch, notices, found.errors, dry_run=options.dry_run
+        )
+        typer.echo(render_document(document), nl=False)
     else:
-        typer.echo(_text(tag, patches, dry_run=dry_run))
+        typer.echo("\n".join(import_result.text(tag, batch, dry_run=options.dry_run)))
+    return 1 if bad else 0
 
 
-def _replace(
-    context: typer.Context,
-    files: Sequence[str],
-    tag: str,
+def _terms(here: Session, tag: str, options: Options) -> ImportTerms:
+    from patchq.engine.importing.importing import ImportTerms
+    from patchq.engine.series.message import now
+    from patchq.git.mail import author_of
+
+    together = selected_guards(here, tag, options.together or None, options.variants or None)
+    return ImportTerms(
+        guards=tuple(map(_guard, options.guards)),
+        together=frozenset(together),
+        author=author_of(options.author) or _own_identity(here.workspace.root),
+        date=now(),
+        write_end=options.propose_end,
+        paths=asked_paths(options),
+        recount=options.recount,
+    )
+
+
+def _own_identity(root: Path) -> str:
+    """Who the user is; what ``GIT_AUTHOR_NAME`` says only if git knows nothing else."""
+    from patchq.git.identity import UNKNOWN_AUTHOR, user_identity
+
+    own = user_identity(root, as_author=False)
+    return user_identity(root) if own == UNKNOWN_AUTHOR else own
+
+
+def asked_paths(options: Options) -> Paths:
+    """How the paths of patches are to be read, as the options say."""
+    from patchq.engine.importing.fit import Paths
+
+    if options.directory is None:
+        return Paths(options.strip)
+    parts = [part for part in options.directory.split("/") if part not in ("", ".")]
+    if options.directory.startswith("/") or ".." in parts:
+        raise typer.BadParameter("--directory is a directory of the upstream tree")
+    return Paths(options.strip, "/".join(parts))
+
+
+def _branches(here: Session, repo: Path | None) -> BranchReader:
+    from patchq.engine.importing.branches import BranchReader
+    from patchq.engine.workspace.upstream import is_url, local_path
+    from patchq.git.lender import find_lender
+
+    store = here.store
+    if repo is not None:
+        lender = find_lender(repo)
+    elif store.lender is not None:
+        lender = store.lender
+    elif not is_url(here.lock.upstream):
+        lender = find_lender(here.workspace.root / local_path(here.lock.upstream))
+    else:
+        lender = find_lender(store.directory)
+    return BranchReader(store, lender, {base.name: base for base in here.lock.bases})
+
+
+def _collect(
+    here: Session,
+    word: str,
+    reader: BranchReader | None,
+    tag: str | None,
     name: str | None,
-    main: str | None,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    found: Collected,
 ) -> None:
-    contents = dict(_contents(files, name))
+    from patchq.engine.importing.sources import read_path, read_stream
+
+    if word == "-":
+        read_stream(sys.stdin.buffer.read(), name, found)
+    elif Path(word).exists():
+        read_path(Path(word), word, found, name)
+    elif reader is None or not (".." in word or reader.knows(word)):
+        raise InputError(
+            f"there is no file, directory, branch or commit {word!r}",
+            hint="Branches are looked for in the upstream; --repo names another repository.",
+        )
+    else:
+        assert tag is not None
+        read = reader.read(word, here.lock.base(tag))
+        found.patches += read.patches
+        found.notices += read.notices
+
+
+def _recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
+    from patchq.cli.import_recipe import import_recipe
+
+    return import_recipe(here, file, tag, dry_run=dry_run)
+
+
+def _replace(context: typer.Context, files: Sequence[str], tag: str, options: Options) -> None:
+    contents = dict(_contents(files, options.name))
 
     def make(project: Project, tag: str) -> Edited:
         from patchq.engine.importing.foreign import Foreigners
-        from patchq.engine.importing.importing import ImportTerms
         from patchq.engine.importing.replace import replace_patches
-        from patchq.engine.series.message import now
         from patchq.engine.workspace.main_branch import main_tip
-        from patchq.git.identity import user_identity
 
-        over = Foreigners(project, tag, main_tip(project, main))
-        terms = ImportTerms(
-            author=user_identity(project.workspace.root, as_author=False), date=now()
-        )
-        return replace_patches(project, tag, contents, name, terms, over.bring_over)
+        over = Foreigners(project, tag, main_tip(project, options.main))
+        terms = _terms(session(context), tag, options)
+        return replace_patches(project, tag, contents, options.name, terms, over.bring_over)
 
     label = f"import --replace {' '.join(files)}"
-    change(context, label, tag, make, dry_run=dry_run, as_json=as_json)
-
-
-def _read(files: Sequence[str], name: str | None) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
-    from patchq.engine.importing.importing import read_given
-
-    given: list[Given] = []
-    notices: list[Notice] = []
-    for file, raw in _contents(files, name):
-        patches, remarks = read_given(file, raw, name)
-        given.extend(patches)
-        notices.extend(remarks)
-    return tuple(given), tuple(notices)
+    change(context, label, tag, make, dry_run=options.dry_run, as_json=options.as_json)
 
 
 def _contents(files: Sequence[str], name: str | None) -> Iterator[tuple[str, bytes]]:
@@ -193,47 +393,3 @@ def _guard(text: str) -> Guard:
 
     word = text.removeprefix("#")
     return Guard(word.lstrip("+-"), not word.startswith("-"))
-
-
-def _text(tag: str, patches: Iterable[Imported], *, dry_run: bool) -> str:
-    from patchq.engine.importing.importing import ImportForm
-
-    words = {
-        ImportForm.VERBATIM: "as it is",
-        ImportForm.REWRITTEN: "as a git mail",
-        ImportForm.MERGED: "by three-way merge, as a git mail",
-    }
-    verb = "would import" if dry_run else "imported"
-    return "\n".join(f"{verb} {one.patch.name} onto {tag}, {words[one.form]}" for one in patches)
-
-
-def _json(
-    tag: str, patches: Iterable[Imported], notices: Iterable[Notice], *, dry_run: bool
-) -> str:
-    import json
-
-    return json.dumps(
-        {
-            "schema": SCHEMA,
-            "tag": tag,
-            "dry_run": dry_run,
-            "patches": [
-                {
-                    "name": one.patch.name,
-                    "source": one.source,
-                    "form": one.form.value,
-                    "strip": one.strip,
-                    "sha256": one.patch.sha256,
-                    "end": one.end,
-                    "notices": list(map(_notice, one.notices)),
-                }
-                for one in patches
-            ],
-            "notices": list(map(_notice, notices)),
-        },
-        indent=2,
-    )
-
-
-def _notice(notice: Notice) -> dict[str, object]:
-    return {"file": notice.where.file, "line": notice.where.line, "text": notice.text}

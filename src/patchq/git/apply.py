@@ -86,12 +86,14 @@ class Applier:
             after=changes,
         )
 
-    def names(self, diff: bytes, *, strip: int = 1) -> tuple[str, ...] | Refused:
+    def names(
+        self, diff: bytes, *, strip: int = 1, directory: str = ""
+    ) -> tuple[str, ...] | Refused:
         """The files that git finds in ``diff``, by their new names (or old, if they are deleted).
 
         What it passes over as no diff is not among them.
         """
-        args = ("apply", "--numstat", "-z", f"-p{strip}", "-")
+        args = ("apply", "--numstat", "-z", f"-p{strip}", *_below(directory), "-")
         listed = self._git.run(*args, stdin=diff, allow=(0, 1, 128))
         if listed.status:
             return Refused(_reason(listed.stderr))
@@ -127,8 +129,7 @@ class _Index:
         return None
 
     def apply(self, diff: bytes, strip: int, directory: str) -> Refused | None:
-        below = (f"--directory={directory}",) if directory else ()
-        options = ("--cached", "--whitespace=nowarn", f"-p{strip}", *below, "-")
+        options = ("--cached", "--whitespace=nowarn", f"-p{strip}", *_below(directory), "-")
         return self._change("apply", *options, stdin=diff)
 
     def read(self) -> dict[str, Entry]:
@@ -146,6 +147,10 @@ class _Index:
     def _change(self, *args: str, stdin: bytes) -> Refused | None:
         result = self.git.run(*args, stdin=stdin, environment=self._environment, allow=(0, 1, 128))
         return Refused(_reason(result.stderr)) if result.status else None
+
+
+def _below(directory: str) -> tuple[str, ...]:
+    return (f"--directory={directory}",) if directory else ()
 
 
 def _reason(stderr: bytes) -> str:

@@ -193,6 +193,12 @@ class History:
         found = (row.split() for row in rows)
         return {oid: tuple(parents) for oid, *parents in found}
 
+    def first_parents(self, old: str, new: str) -> tuple[str, ...]:
+        """The commits of ``new`` that ``old`` lacks, by first parents, oldest first; their ids."""
+        return tuple(
+            self._git.text("rev-list", "--reverse", "--first-parent", new, f"^{old}").split()
+        )
+
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor of two commits, None where they have none."""
         result = self._git.run("merge-base", one, other, allow=(0, 1))

@@ -96,6 +96,25 @@ class Lender:
             f"ref {name} of {self.directory} is damaged", hint="`git fsck` there says more."
         )
 
+    def refs(self, prefix: str) -> dict[str, str]:
+        """The ids that the refs below ``prefix`` (``refs/patches/main/``) hold, by what follows it.
+
+        Refs that hold no id of their own are left out.
+        """
+        found: dict[str, str] = {}
+        packed = self.directory / "packed-refs"
+        lines = packed.read_text(errors="surrogateescape").split("\n") if packed.is_file() else ()
+        for line in lines:
+            oid, _, name = line.partition(" ")
+            if _OBJECT.fullmatch(oid) and name.startswith(prefix):
+                found[name.removeprefix(prefix)] = oid
+        top = self.directory / prefix
+        for file in sorted(top.rglob("*")) if top.is_dir() else ():
+            value = file.read_text(errors="replace").strip() if file.is_file() else ""
+            if _OBJECT.fullmatch(value):
+                found[str(file.relative_to(top))] = value
+        return found
+
     def _value(self, name: str) -> str | None:
         """What a ref holds: loose, or else packed (gitrepository-layout)."""
         loose = self.directory / name

@@ -162,6 +162,10 @@ class Objects:
         self.verify(entry.oid for entry in files if entry.mode != GITLINK_MODE)
         self._sound_below.update(fresh)
 
+    def reopen(self) -> None:
+        """Look for objects anew, where others lend theirs by now."""
+        self._reader.clear_cache()
+
     def has(self, oid: str) -> bool:
         """Whether the object can be read here."""
         try:

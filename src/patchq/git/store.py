@@ -122,6 +122,15 @@ class Store:
         """Three-way merges."""
         return Merger(self.git, self.objects)
 
+    def borrow(self, lender: Lender) -> None:
+        """Have the objects of ``lender`` at hand too, for this process alone."""
+        alternates = self._scratch / "info" / "alternates"
+        line = _line(lender.objects)
+        if line not in alternates.read_bytes():
+            with alternates.open("ab") as file:
+                file.write(line)
+            self.objects.reopen()
+
     def resolve(self, revision: str) -> str | None:
         """The id of the commit that ``revision`` (an id or full ref) names in this store."""
         result = self.git.run(

@@ -105,9 +105,10 @@ class Series:
             hint=f"Did you mean {' or '.join(near)}?" if near else "patchq list shows them.",
         )
 
-    def append(self, entry: SeriesEntry) -> Series:
-        """The series with ``entry`` at its end."""
-        return self._with([*self._lines(), render_entry(entry)])
+    def append(self, entry: SeriesEntry, above: Iterable[str] = ()) -> Series:
+        """The series with ``entry`` at its end, under lines of comment."""
+        comments = (_encode(f"{line}\n") for line in above)
+        return self._with([*self._lines(), *comments, render_entry(entry)])
 
     def insert(self, entry: SeriesEntry, *, before: str) -> Series:
         """The series with ``entry`` on a line of its own before patch ``before``."""

@@ -1,29 +1,26 @@
 """How a patch from outside fits a tree: applied strictly, else merged from what it was cut from.
 
 Where strict ``git apply`` refuses, the merge that ``git apply --3way`` would make is tried: base is
-what the patch's index lines name.
+what the patch's index lines name. A patch that was made in another directory (inside a part of the
+tree, or on an installed package) is read where all its paths exist.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from patchq.engine.series.hunks import locate
+from patchq.engine.importing.advice import Adviser, place_of
+from patchq.engine.importing.places import Places
+from patchq.engine.importing.read import Given
 from patchq.engine.series.stack import Stack
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.objects import Entry
 from patchq.git.store import Store
-from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
+from patchq.model.diff import FileChange
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
-
-_NO_DATA = re.compile(r"cannot apply binary patch|without full index line")
-_NO_PLACE = re.compile(r"invalid path", re.IGNORECASE)
-_NO_DIFF = re.compile(r"bad git-diff|corrupt patch|unrecognized input|garbage|malformed")
-_FAILED_HUNK = re.compile(r"patch failed: (.+):(\d+)$")
 
 
 @dataclass(frozen=True)
@@ -31,11 +28,14 @@ class BroughtOver:
     """A patch that was cut from another state of upstream, and what it does to the tree here.
 
     ``applied`` is None where it does not merge; ``remarks`` say what it was cut from, and then
-    what it needs.
+    what it needs; ``needs`` are the upstream changes that it needs, as ``patchq backport`` takes
+    them. ``there``: the tree has all of it.
     """
 
     applied: Applied | None
     remarks: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    there: bool = False
 
 
 BringOver = Callable[[Patch, str], BroughtOver | None]
@@ -44,22 +44,43 @@ BringOver = Callable[[Patch, str], BroughtOver | None]
 
 @dataclass(frozen=True)
 class Fit:
-    """A patch as it was read, and what it does to the tree."""
+    """A patch as it was read, and what it does to the tree.
+
+    ``merged``: by a three-way merge, ``remarks`` say from what. ``read_as`` are the options with
+    which its paths are those of the tree, where these are not the usual ones.
+    """
 
     reading: Patch
     applied: Applied
     merged: bool = False
     remarks: tuple[str, ...] = ()
+    read_as: str | None = None
 
 
 class NoFitError(InputError):
     """A patch neither applies to a tree nor merges onto it."""
 
 
+class AllThereError(InputError):
+    """The tree has all of a patch already."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """How the paths of a patch are to be read, where it is said: git's ``-p`` and directory."""
+
+    strip: int | None = None
+    directory: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.strip is not None or self.directory is not None
+
+
 class Fitter:
     """Fits patches onto trees made from ``base``.
 
-    ``bring_over`` is asked about a patch that does not apply.
+    ``bring_over`` is asked about a patch that does not apply; ``others`` are the bases that hints
+    may speak of.
     """
 
     def __init__(
@@ -68,20 +89,23 @@ class Fitter:
         stack: Stack,
         base: Base,
         bring_over: BringOver = lambda _patch, _tree: None,
+        others: Sequence[Base] = (),
     ):
         self._store = store
         self._objects = store.objects
         self._stack = stack
-        self._base = base
         self._bring_over = bring_over
+        self._places = Places(store)
+        self._adviser = Adviser(store, base, others, self._places)
+        self._base = base
 
-    def fit(self, tree: str, name: str, raw: bytes, place: str) -> Fit:
-        """Put the patch in ``raw``, which messages call ``place``, on ``tree``.
+    def fit(self, tree: str, given: Given, raw: bytes, paths: Paths = Paths()) -> Fit:
+        """Put the patch in ``raw``, which is ``given`` mended, on ``tree``.
 
-        Raises :class:`NoFitError` where it does not fit, :class:`InputError` where it or a field
-        of its header is malformed, or the tree has all of it.
+        Raises :class:`NoFitError` where it does not fit, :class:`AllThereError` where the tree has
+        all of it, :class:`InputError` where it or a field of its header is malformed.
         """
-        readings = self._readings(tree, name, raw, place)
+        readings = self.readings(tree, given, raw, paths)
         readings[0].header.check_fields()
         self._check_names(readings[0])
         refusals: list[Refused] = []
@@ -92,30 +116,50 @@ class Fitter:
             elif applied.tree == tree:
                 raise self._refusal(tree, reading, "it changes nothing")
             else:
-                return Fit(reading, applied)
+                return Fit(reading, applied, read_as=_unusual(reading, paths))
         reading, reason = readings[0], refusals[0].reason
-        if _is_there(reading, lambda path: self._objects.content(tree, path)):
-            raise InputError(
-                f"all of it is in {self._base.name} with the patches below it already",
-                where=Where(_place(reading)),
-                hint="There is nothing to import.",
+        if any(self._adviser.is_there(tree, candidate) for candidate in readings):
+            raise self._all_there(reading)
+        if not paths and not self._places.knows(tree, reading):
+            found = self._elsewhere(tree, given, raw, reading)
+            if isinstance(found, Fit):
+                return found
+            if found is not None:
+                reading, reason = found
+        return self._merged(tree, reading, reason, paths)
+
+    def _merged(self, tree: str, reading: Patch, reason: str, paths: Paths) -> Fit:
+        read_as = _unusual(reading, paths)
+        alone = self._stack.try_apply(self._base.tree, reading.bare)
+        if isinstance(alone, Applied):
+            base = self._objects.tree_of(alone.before)
+            applied = self._three_way(
+                tree, reading, base, self._objects.tree_of(alone.after), reason
             )
+            return Fit(reading, applied, True, (f"cut from {self._base.name} itself",), read_as)
         over = self._bring_over(reading, tree)
         if over is not None:
+            if over.there:
+                raise self._all_there(reading)
             if over.applied is None:
-                raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)))
-            return Fit(reading, over.applied, merged=True, remarks=over.remarks)
-        base = self._preimage(reading)
-        theirs = self._stack.try_apply(base, reading.bare) if base is not None else None
-        if base is None or not isinstance(theirs, Applied):
+                raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)), over.needs)
+            return Fit(reading, over.applied, True, over.remarks, read_as)
+        preimage = self._preimage(reading)
+        theirs = self._stack.try_apply(preimage, reading.bare) if preimage is not None else None
+        if preimage is None or not isinstance(theirs, Applied):
             raise self._refusal(tree, reading, reason)
+        applied = self._three_way(tree, reading, preimage, theirs.tree, reason)
+        return Fit(reading, applied, merged=True, read_as=read_as)
+
+    def _three_way(self, tree: str, reading: Patch, base: str, theirs: str, reason: str) -> Applied:
+        """The change from tree ``base`` to ``theirs`` merged onto ``tree``; both hold just that."""
         ours = self._objects.tree_of(self._objects.files(tree, reading.paths))
-        merge = self._store.merger.merge(base, ours, theirs.tree)
+        merge = self._store.merger.merge(base, ours, theirs)
         if not merge.clean:
             places = ", ".join(merge.conflicted_paths)
             raise self._refusal(tree, reading, f"{reason}; a three-way merge conflicts in {places}")
         if merge.tree == ours:
-            raise self._refusal(tree, reading, f"{reason}; a three-way merge leaves nothing of it")
+            raise self._all_there(reading)
         leaving = set(reading.paths) - dict(self._objects.walk(merge.tree)).keys()
         for path in reading.paths:
             blocker = path not in leaving and self._objects.blocker(tree, path, leaving)
@@ -125,50 +169,77 @@ class Fitter:
                 )
         before = self._objects.files(tree, reading.paths)
         after = {**dict.fromkeys(reading.paths), **dict(self._objects.walk(merge.tree))}
-        return Fit(
-            reading,
-            Applied(self._objects.overlay(tree, after), before, after),
-            merged=True,
-        )
+        return Applied(self._objects.overlay(tree, after), before, after)
 
     def _check_names(self, reading: Patch) -> None:
         """Raise :class:`InputError` if git finds other files in the diff than we do."""
-        found = self._store.applier.names(reading.diff, strip=reading.strip)
+        found = self._store.applier.names(
+            reading.diff, strip=reading.strip, directory=reading.directory
+        )
         ours = sorted(change.new or change.old or "" for change in reading.files)
         if isinstance(found, Refused):
-            raise InputError(found.reason, where=Where(_place(reading)))
+            raise InputError(found.reason, where=Where(place_of(reading)))
         if sorted(found) != ours:
             raise InputError(
                 f"git finds changes of {', '.join(found) or 'nothing'} in it, and they read as "
                 f"changes of {', '.join(ours)}",
-                where=Where(_place(reading)),
+                where=Where(place_of(reading)),
                 hint="Take out the lines between the files' diffs that look like a diff.",
             )
 
-    def _readings(self, tree: str, name: str, raw: bytes, place: str) -> tuple[Patch, ...]:
+    def readings(self, tree: str, given: Given, raw: bytes, paths: Paths) -> tuple[Patch, ...]:
         """The patch with ``-p1`` and with ``-p0``, first the one whose paths the tree knows.
 
-        Of the others only those it knows any of: a new file must not land under ``b/``.
+        Of the others only those it knows any of: a new file must not land under ``b/``. Where
+        ``paths`` say how it is to be read, only that.
         """
         readings: list[Patch] = []
         errors: list[InputError] = []
-        for strip in (1, 0):
+        where = Where(given.place, given.line or None)
+        for strip in (1, 0) if paths.strip is None else (paths.strip,):
             try:
-                readings.append(read_patch(name, raw, strip=strip, where=Where(place)))
+                readings.append(
+                    read_patch(
+                        given.name, raw, strip=strip, where=where, directory=paths.directory or ""
+                    )
+                )
             except InputError as error:
                 errors.append(error)
         if not readings:
             raise errors[0]
-        known = {patch.strip: self._known_paths(tree, patch) for patch in readings}
+        known = {patch.strip: self._places.known(tree, patch) for patch in readings}
         first, *others = sorted(readings, key=lambda patch: -known[patch.strip])
         return (first, *(patch for patch in others if known[patch.strip]))
 
-    def _known_paths(self, tree: str, patch: Patch) -> int:
-        """How many paths of the patch are in the tree, or in a directory that is."""
-        return sum(
-            any(self._objects.entry(tree, name) for name in (path, path.rpartition("/")[0]) if name)
-            for path in patch.paths
-        )
+    def _elsewhere(
+        self, tree: str, given: Given, raw: bytes, reading: Patch
+    ) -> Fit | tuple[Patch, str] | None:
+        """The patch in the one place where all its paths exist and it applies.
+
+        Where it applies in none, the one place, if there is one only, and why it is refused there.
+        """
+        where = Where(given.place, given.line or None)
+        places = self._places.find(tree, given.name, raw, where)
+        if any(self._adviser.is_there(tree, place) for place in places):
+            raise self._all_there(reading)
+        answers = [(place, self._stack.try_apply(tree, place.bare)) for place in places]
+        fitting = [(place, at) for place, at in answers if isinstance(at, Applied)]
+        if len(fitting) > 1:
+            options = " or ".join(f"`{options_of(place)}`" for place, _ in fitting[:3])
+            raise NoFitError(
+                f"{given.name} has no place of its own in {self._base.name}: its paths exist and "
+                f"its context matches in {len(fitting)} directories",
+                where=Where(place_of(reading)),
+                hint=f"Say which: {options}.",
+            )
+        if fitting:
+            ((place, applied),) = fitting
+            return Fit(place, applied, read_as=options_of(place))
+        if len(answers) == 1:
+            ((place, refused),) = answers
+            assert isinstance(refused, Refused)
+            return place, refused.reason
+        return None
 
     def _preimage(self, patch: Patch) -> str | None:
         """The tree of the files that the index lines name; None where one is not in the store."""
@@ -187,102 +258,31 @@ class Fitter:
             }
         )
 
-    def _refusal(self, tree: str, patch: Patch, reason: str) -> NoFitError:
-        found = _failed_hunk(patch, reason)
-        line, spot = None, ""
-        if found is not None:
-            path, hunk = found
-            line = patch.head.count(b"\n") + hunk.line
-            spot = f" (hunk {hunk.index} of {path})"
+    def _all_there(self, patch: Patch) -> AllThereError:
+        return AllThereError(
+            f"all of it is in {self._base.name} with the patches below it already",
+            where=Where(place_of(patch)),
+            hint="There is nothing to import.",
+        )
+
+    def _refusal(
+        self, tree: str, patch: Patch, reason: str, needs: Sequence[str] = ()
+    ) -> NoFitError:
+        line, spot = self._adviser.spot(tree, patch, reason)
+        read_as = "" if patch.strip < 2 and not patch.directory else f" ({options_of(patch)})"
         return NoFitError(
-            f"{patch.name} does not apply to {self._base.name} with the patches below it: "
-            f"{reason}{spot}",
-            where=Where(_place(patch), line),
-            hint=self._advice(tree, patch, reason, found),
-        )
-
-    def _advice(self, tree: str, patch: Patch, reason: str, failed: tuple[str, Hunk] | None) -> str:
-        """What to do about a patch that does not apply, by why it does not."""
-        if _NO_DATA.search(reason):
-            return "It names binary files without their content; `git diff --binary` writes it."
-        if _NO_PLACE.search(reason):
-            return (
-                "A patch may touch neither .git, by any name that a system knows it by, nor "
-                "anything outside the tree."
-            )
-        if _NO_DIFF.search(reason):
-            return "git cannot read it; make it anew with `git diff` or `diff -u`."
-        if failed is not None:
-            path, hunk = failed
-            if all(line[:1] in (b"-", b"+") for line in hunk.lines):
-                return (
-                    "It has no lines of context to find its place by; make it anew without -U0, "
-                    "`git diff` and `diff -u` write three."
-                )
-            if _differs_in_blanks(hunk, self._objects.content(tree, path)):
-                return (
-                    "Only its blanks differ from the file's, as a mail program or a copy from a "
-                    "page leaves them; get it as a file."
-                )
-        absent = [c.old for c in patch.files if c.old and not self._objects.file(tree, c.old)]
-        gone = f"{absent[0]} is not in {self._base.name}. " if absent else ""
-        return (
-            f"{gone}Import it with --tag onto the tag that it was cut from; "
-            f"`patchq rebase --onto {self._base.name}` then brings it over."
+            f"{patch.name}{read_as} does not apply to {self._base.name} with the patches below "
+            f"it: {reason}{spot}",
+            where=Where(place_of(patch), line),
+            hint=self._adviser.advice(tree, patch, reason, needs),
         )
 
 
-_Content = Callable[[str], bytes | None]
+def options_of(patch: Patch) -> str:
+    """The options of import that read a patch as it is read here."""
+    below = f" --directory {patch.directory}" if patch.directory else ""
+    return f"--strip {patch.strip}{below}"
 
 
-def _place(patch: Patch) -> str:
-    return patch.where.file if patch.where else patch.name
-
-
-def _failed_hunk(patch: Patch, reason: str) -> tuple[str, Hunk] | None:
-    """The hunk that git says it failed at."""
-    for match in map(_FAILED_HUNK.match, reason.split("; ")):
-        for change in patch.files if match else ():
-            for hunk in change.hunks:
-                if match and (change.old, str(hunk.old_start)) == match.groups():
-                    return match[1], hunk
-    return None
-
-
-def _differs_in_blanks(hunk: Hunk, content: bytes | None) -> bool:
-    """Whether the hunk finds a place in the file once blanks do not count."""
-
-    def bare(line: bytes) -> bytes:
-        return b"".join(line.split()) + b"\n"
-
-    lines = tuple(line[:1].replace(b"\n", b" ") + bare(line[1:]) for line in hunk.lines)
-    there = [bare(line) for line in split_lines(content or b"")]
-    return locate([replace(hunk, lines=lines)], there) is not None
-
-
-def _is_there(patch: Patch, content: _Content) -> bool:
-    """Whether every file already is as the patch would leave it."""
-    return all(_has_change(change, content) for change in patch.files)
-
-
-def _has_change(change: FileChange, content: _Content) -> bool:
-    if change.new is None:
-        return change.old is not None and content(change.old) is None
-    text = content(change.new)
-    if text is None or not change.hunks:
-        return False
-    if change.kind is ChangeKind.ADD:
-        return text == b"".join(change.hunks[0].added)
-    return locate([_reversed(hunk) for hunk in change.hunks], split_lines(text)) is not None
-
-
-def _reversed(hunk: Hunk) -> Hunk:
-    swap = {b"-": b"+", b"+": b"-"}
-    return replace(
-        hunk,
-        old_start=hunk.new_start,
-        old_count=hunk.new_count,
-        new_start=hunk.old_start,
-        new_count=hunk.old_count,
-        lines=tuple(swap.get(line[:1], line[:1]) + line[1:] for line in hunk.lines),
-    )
+def _unusual(reading: Patch, paths: Paths) -> str | None:
+    return options_of(reading) if paths.directory or reading.strip > 1 else None

@@ -40,7 +40,16 @@ class Foreigners:
         if found.outcome is SearchOutcome.APPLIES:
             (landing,) = found.landings
             return BroughtOver(Applied(landing.tree, landing.before, landing.after), remarks)
-        return BroughtOver(None, remarks)
+        there = found.outcome is SearchOutcome.EMPTY
+        return BroughtOver(None, remarks, tuple(_requests(found)), there)
+
+
+def _requests(found: Found) -> Iterator[str]:
+    """What brings the commits that the change leans on, as ``patchq backport`` takes it."""
+    for one in found.prerequisites:
+        if found.change.title in one.needed_for():
+            numbers = one.change.pull_requests
+            yield str(numbers[0]) if numbers else (one.change.commit or "")[:12]
 
 
 def _needs(found: Found) -> Iterator[str]:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 
-from patchq.engine.importing.fit import BringOver, Fit, Fitter, NoFitError
-from patchq.engine.importing.importing import Given, ImportTerms, Notice, is_git_mail, read_given
+from patchq.engine.importing.fit import BringOver, Fit, Fitter, NoFitError, Paths
+from patchq.engine.importing.importing import ImportTerms, is_git_mail
+from patchq.engine.importing.read import Given, Notice, read_given
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import add_field, remove_field, with_message
 from patchq.engine.series.message import head_of, raw_date, wording
@@ -129,7 +130,9 @@ class _Replacing:
         self._store = project.store
         self._objects = project.store.objects
         self._restacker = Restacker(project.store, base, project.settings.default_guards)
-        self._fitter = Fitter(project.store, self._restacker.stack, base, bring_over)
+        self._fitter = Fitter(
+            project.store, self._restacker.stack, base, bring_over, project.lock.bases
+        )
         self._old = directory
         self._given = given
         self._terms = terms
@@ -188,11 +191,12 @@ class _Replacing:
 
     def _replaced(self, entry: SeriesEntry, old: Patch, given: _Given) -> Patch:
         place = given.patch.place
-        raw, repairs = repair(given.patch.raw)
-        self._notes += (str(Notice(Where(place, entry.line), entry.text)) for entry in repairs)
+        raw, repairs = repair(given.patch.raw, recount=self._terms.recount)
+        self._notes += (str(Notice(Where(place, mended.line), mended.text)) for mended in repairs)
         tree = self._tree(entry)
+        paths = self._terms.paths or (Paths(entry.strip) if entry.strip > 1 else Paths())
         try:
-            fit = self._fitter.fit(tree, old.name, raw, place)
+            fit = self._fitter.fit(tree, replace(given.patch, name=old.name), raw, paths)
         except NoFitError as error:
             raise InputError(error.message, where=error.where, hint=_BELOW) from error
         if fit.merged:

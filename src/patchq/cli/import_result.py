@@ -1,0 +1,119 @@
+"""What an import says: a line a patch, or JSON; and what became of those that did not come in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from patchq.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from patchq.cli.session import Session
+    from patchq.engine.importing.batch import Batch
+    from patchq.engine.importing.importing import Imported
+    from patchq.engine.importing.read import Notice
+
+SCHEMA = "patchq.import/1"
+
+
+def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) -> None:
+    """Raise the first error, if there is any, once all else that became of the patches is said."""
+    every = [*errors, *(one.error for one in batch.failures)]
+    if not every:
+        return
+    first, *others = every
+    for other in others:
+        here.notice(str(other))
+    good = [one.patch.name for one in batch.imported]
+    if good or others:
+        here.notice(
+            f"nothing was written: {_count(len(every), 'patch')} did not come in"
+            + (f", {_count(len(good), 'patch')} would: {_names(good)}" if good else "")
+        )
+    keep = " `--keep-going` takes the others without it." if good else ""
+    raise type(first)(
+        first.message, where=first.where, hint=f"{first.hint or ''}{keep}".strip() or None
+    )
+
+
+def say_failures(here: Session, batch: Batch, errors: Iterable[InputError]) -> None:
+    """Say what did not come in while the others do."""
+    for error in (*errors, *(one.error for one in batch.failures)):
+        here.notice(f"not imported: {error}")
+        if error.hint:
+            here.notice(f"  {error.hint}")
+    for one in batch.there:
+        here.notice(f"passed over: {one.error}")
+
+
+def text(tag: str, batch: Batch, *, dry_run: bool) -> Iterator[str]:
+    """A line for each patch that came in."""
+    from patchq.engine.importing.importing import ImportForm
+
+    words = {
+        ImportForm.VERBATIM: "as it is",
+        ImportForm.REWRITTEN: "as a git mail",
+        ImportForm.MERGED: "by three-way merge, as a git mail",
+    }
+    verb = "would import" if dry_run else "imported"
+    if not batch.imported:
+        yield f"nothing to import onto {tag}"
+    for one in batch.imported:
+        yield f"{verb} {one.patch.name} onto {tag}, {words[one.form]}"
+
+
+def document(
+    tag: str,
+    batch: Batch,
+    notices: Iterable[Notice],
+    errors: Iterable[InputError],
+    *,
+    dry_run: bool,
+) -> dict[str, object]:
+    """The result as JSON has it."""
+    failed = (*errors, *(one.error for one in batch.failures))
+    return {
+        "schema": SCHEMA,
+        "tag": tag,
+        "dry_run": dry_run,
+        "patches": list(map(_patch, batch.imported)),
+        "failed": [_error(error) for error in failed],
+        "passed_over": [_error(one.error) for one in batch.there],
+        "notices": list(map(_notice, notices)),
+    }
+
+
+def _patch(one: Imported) -> dict[str, object]:
+    return {
+        "name": one.patch.name,
+        "source": one.source,
+        "form": one.form.value,
+        "strip": one.strip,
+        "directory": one.directory,
+        "sha256": one.patch.sha256,
+        "end": one.end,
+        "notices": list(map(_notice, one.notices)),
+    }
+
+
+def _error(error: InputError) -> dict[str, object]:
+    where = error.where
+    return {
+        "file": where.file if where else None,
+        "line": where.line if where else None,
+        "text": error.message,
+        "hint": error.hint,
+    }
+
+
+def _notice(notice: Notice) -> dict[str, object]:
+    return {"file": notice.where.file, "line": notice.where.line, "text": notice.text}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}es"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,87 @@
+"""Bring many patches in: in the order that they need, and every one of them accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from patchq.engine.importing.fit import AllThereError, NoFitError
+from patchq.engine.importing.importing import Imported, Importer
+from patchq.engine.importing.read import Given, Notice
+from patchq.errors import InputError, Where
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A patch that did not come in, and why."""
+
+    given: Given
+    error: InputError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of each patch; ``notices`` are about their order, or about none of them."""
+
+    imported: tuple[Imported, ...]
+    failures: tuple[Failure, ...]
+    there: tuple[Failure, ...]
+    notices: tuple[Notice, ...]
+
+
+def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) -> Batch:
+    """Put ``patches`` on top of the series.
+
+    They come in the order given, or that of ``[n/m]`` in their subjects. One that does not fit is
+    tried again behind those that follow it: what it stands on may come with them.
+    """
+    ordered, notices = in_order(patches)
+    imported: list[Imported] = []
+    there: list[Failure] = []
+    failed: dict[int, Failure] = {}
+    done = 0
+
+    def take(number: int, given: Given) -> bool:
+        try:
+            imported.append(importer.bring(given))
+        except AllThereError as error:
+            there.append(Failure(given, error))
+        except InputError as error:
+            failed[number] = Failure(given, error)
+            return False
+        return True
+
+    for number, given in enumerate(ordered):
+        progress(done + 1, len(ordered), given.name)
+        done += take(number, given)
+    again = True
+    while again:
+        again = False
+        for number, failure in list(failed.items()):
+            if isinstance(failure.error, NoFitError) and take(number, failure.given):
+                del failed[number]
+                before = imported[-2].patch.name if len(imported) > 1 else ""
+                notices.append(
+                    Notice(
+                        Where(failure.given.place),
+                        f"needs what comes with a later one: put behind {before}",
+                    )
+                )
+                again = True
+    return Batch(tuple(imported), tuple(failed.values()), tuple(there), tuple(notices))
+
+
+def in_order(patches: Sequence[Given]) -> tuple[list[Given], list[Notice]]:
+    """The patches by the ``[n/m]`` of their subjects, if all of them have one of their own."""
+    numbers = [given.number for given in patches if given.number is not None]
+    ordered = list(patches)
+    if len(numbers) != len(patches) or len(set(numbers)) != len(numbers):
+        return ordered, []
+    ordered.sort(key=lambda given: given.number or 0)
+    if ordered == list(patches):
+        return ordered, []
+    names = ", ".join(given.name for given in ordered)
+    text = f"put in the order that their subjects give, [n/m]: {names}"
+    return ordered, [Notice(Where(ordered[0].place.partition(",")[0]), text)]

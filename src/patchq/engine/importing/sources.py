@@ -1,0 +1,147 @@
+"""Where patches come from: files, directories, quilt series with their order, options and guards.
+
+quilt(1) keeps a directory with a file ``series``; Debian's is ``debian/patches``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from patchq.engine.importing.read import Given, Notice, read_given
+from patchq.engine.series.naming import patch_name
+from patchq.errors import InputError, Where
+from patchq.model.series import read_series
+
+_SERIES = "series"
+_WITHIN = ("", "debian/patches", "patches")
+_ENDINGS = (".patch", ".diff", ".mbox", ".eml", ".patch.gz", ".diff.gz", ".patch.xz", ".patch.bz2")
+_REVERSED = re.compile(r"^(\S+)\s+(?:-p\S+\s+)?-R\b")
+
+
+@dataclass
+class Collected:
+    """The patches that were found, what is to be said, and what could not be read at all."""
+
+    patches: list[Given] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
+
+    def add_file(self, file: str, raw: bytes, name: str | None = None) -> tuple[Given, ...]:
+        """Take a file apart; what is wrong with it is kept as an error."""
+        try:
+            given, notices = read_given(file, raw, name)
+        except InputError as error:
+            self.errors.append(error)
+            return ()
+        self.notices += notices
+        self.patches += given
+        return given
+
+
+def read_path(path: Path, shown: str, found: Collected, name: str | None = None) -> None:
+    """Add the patches of a file, a directory or a series file to ``found``."""
+    if path.is_dir():
+        series = next(
+            (path / one / _SERIES for one in _WITHIN if (path / one / _SERIES).is_file()), None
+        )
+        if series is not None:
+            _read_series(series, found)
+        else:
+            _read_directory(path, shown, found)
+    elif _is_series(path):
+        _read_series(path, found)
+    else:
+        found.add_file(shown, path.read_bytes(), name)
+
+
+def read_stream(raw: bytes, name: str | None, found: Collected) -> None:
+    """Add the patches on standard input; one that is not named is called by its subject.
+
+    Raises :class:`InputError` where it has none.
+    """
+    given = found.add_file("standard input", raw, name)
+    if name is not None or len(given) != 1:
+        return
+    told = given[0].subject_name
+    if told is None:
+        raise InputError(
+            "a patch from standard input that has no subject needs --name",
+            hint="Name it: --name NAME.",
+        )
+    found.patches[-1] = replace(given[0], name=told)
+
+
+def _is_series(path: Path) -> bool:
+    return path.name == _SERIES or path.suffix == f".{_SERIES}"
+
+
+def _read_directory(path: Path, shown: str, found: Collected) -> None:
+    """All patches of a directory by name; what else is there is said."""
+    files = sorted(file for file in path.iterdir() if file.is_file())
+    chosen = [file for file in files if file.name.endswith(_ENDINGS)]
+    if not chosen:
+        raise InputError(
+            "there is no patch in this directory, and no series file",
+            where=Where(shown),
+            hint="Name the files, or the directory that has the file `series`.",
+        )
+    others = len(files) - len(chosen)
+    if others:
+        found.notices.append(Notice(Where(shown), f"{others} other files passed over"))
+    for file in chosen:
+        found.add_file(str(PurePath(shown, file.name)), file.read_bytes())
+
+
+def _read_series(series: Path, found: Collected) -> None:
+    """The patches that a series file lists, each with its options, guards and comments."""
+    above: list[str] = []
+    taken = {given.name for given in found.patches}
+    for number, raw in enumerate(series.read_bytes().split(b"\n"), 1):
+        where = Where(str(series), number)
+        text = raw.decode("utf-8", "surrogateescape").rstrip("\r")
+        if not text.strip() or text.lstrip().startswith("#"):
+            above += [text.strip()] if text.strip() else []
+            continue
+        try:
+            given = _listed(series.parent, text, where, found)
+        except InputError as error:
+            found.errors.append(error)
+            continue
+        for one in given:
+            named = replace(one, name=_name(one.name, text.split()[0], taken), above=tuple(above))
+            taken.add(named.name)
+            found.patches.append(named)
+            above = []
+
+
+def _listed(directory: Path, text: str, where: Where, found: Collected) -> Sequence[Given]:
+    """The patches of one line of a series file; raises :class:`InputError`."""
+    if match := _REVERSED.match(text):
+        raise InputError(
+            f"{match[1]} is to be applied in reverse (-R), which no series of patchq says",
+            where=where,
+            hint="Turn the file round (interdiff -q FILE /dev/null), and take the -R out.",
+        )
+    (entry,) = read_series(text.encode("utf-8", "surrogateescape"), Where(where.file)).entries
+    file = directory / entry.name
+    if not file.is_file():
+        raise InputError(
+            f"{entry.name} is listed, and there is no such file",
+            where=where,
+            hint="Take the line out, or bring the file back; --keep-going imports the others.",
+        )
+    given, notices = read_given(str(file), file.read_bytes())
+    found.notices += notices
+    return [replace(one, strip=entry.strip, guards=entry.guards) for one in given]
+
+
+def _name(name: str, listed: str, taken: set[str]) -> str:
+    """A name for a patch of a series: with its directory, and its number where it needs that."""
+    directory = PurePath(listed).parent
+    whole = PurePath(listed).name
+    if str(directory / name) in taken and name == patch_name(listed):
+        name = f"{whole.removesuffix('.patch').removesuffix('.diff')}.patch"
+    return str(directory / name)
