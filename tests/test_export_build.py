@@ -382,3 +382,26 @@ def tool(root: Path, package: str, program: str) -> Path:
     pip = [str(environment / "bin/python"), "-m", "pip", "install", "-q", package]
     subprocess.run(pip, check=True)
     return environment / "bin" / program
+
+
+def test_fuzz_is_only_what_was_asked_for(
+    patchq: CommandLine, miniature: MakeMiniature, tmp_path: Path
+) -> None:
+    lines = [f"line {number}\n" for number in range(1, 12)]
+    upstream = miniature()
+    upstream.commit("Begin", {"a.txt": "".join(lines)})
+    upstream.tag("v0")
+    patch = upstream.patch("v0", {"a.txt": "".join(lines).replace("line 6\n", "ours\n")})
+    upstream.commit("Go on", {"a.txt": "".join(lines).replace("line 3\n", "theirs\n")})
+    upstream.tag("v1")
+    workspace = make_workspace(upstream, {"a.patch": patch}, bases=("v1",))
+    done = export(patchq, workspace, "-o", tmp_path / "out", code=2)
+    assert "does not apply to v1" in done.stderr
+    done = patchq("export", "v1", "--fuzz", "2", "-o", tmp_path / "out", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert "a.patch was applied with fuzz 1: look at its result" in done.stderr
+    assert manifest(tmp_path / "out")["patches"][0]["fuzz"] == 1
+    assert "theirs\nline 4\nline 5\nours\n" in (tmp_path / "out/a.txt").read_text()
+    verified = json.loads((tmp_path / "out.verify.json").read_bytes())
+    [applied] = [section for section in verified["sections"] if section["name"] == "apply"]
+    assert "a.patch applies with fuzz 1 only" in json.dumps(applied)

@@ -83,6 +83,12 @@ def export(
         Path | None,
         typer.Option("--wheel-cache", metavar="DIR", help="Say which wheels need no new build."),
     ] = None,
+    fuzz: Annotated[
+        int,
+        typer.Option(
+            "--fuzz", metavar="N", min=0, max=3, help="Lines of context that need not match."
+        ),
+    ] = 0,
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Do not verify the series before.")
     ] = False,
@@ -130,15 +136,18 @@ def export(
     if trust_upstream:
         record_trust(run, tag)
     part = Part(subdir, of_set)
-    prepared = prepare_export(run.project, selection, variants or (), part, target)
+    prepared = prepare_export(run.project, selection, variants or (), part, target, fuzz)
     if prepared.left_out:
         run.notice(f"left out, as {tag} does not cover them: {', '.join(prepared.left_out)}")
+    for step in prepared.subject.steps:
+        if step.fuzz:
+            run.notice(f"{step.patch.name} was applied with fuzz {step.fuzz}: look at its result")
     building = _building(run, prepared, vendor, wheel_cache)
     if print_build:
         typer.echo(render_build(building, BuildMode(mode.value)), nl=False)
         return
     place = to or Path(default_name(run.lock, tag) + chosen.ending)
-    beside = {} if no_verify else {"verify.json": _verified(run, prepared)}
+    beside = {} if no_verify else {"verify.json": _verified(run, prepared, fuzz)}
     if streamed:
         if json:
             raise InputError("--json and -o - both write to standard output; take one")
@@ -219,14 +228,14 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
         typer.echo(f"pins        uv pip install … {install_options(tuple(files))}{alone}")
 
 
-def _verified(run: Session, prepared: Prepared) -> bytes:
+def _verified(run: Session, prepared: Prepared, fuzz: int) -> bytes:
     """The result of verifying what is to be exported; raises where it fails."""
     from patchq.engine.verify.verify import verify_series
     from patchq.report.jsonverification import render_json
 
     tag = prepared.base.name
     with run.progress(f"verifying {tag}") as progress:
-        verification = verify_series(run.project, prepared.subject.selection, progress)
+        verification = verify_series(run.project, prepared.subject.selection, progress, fuzz)
     if not verification.passed:
         for section in verification.sections:
             for failure in section.failures:

@@ -56,8 +56,11 @@ class Applier:
         *,
         strip: int = 1,
         directory: str = "",
+        context: int | None = None,
     ) -> Applied | Refused:
         """Apply ``diff``, which touches ``paths``, to ``tree``, below ``directory`` of it.
+
+        With ``context`` only so many lines around a change must match, where the diff has more.
 
         ``paths`` bound what the result may differ in: git sees only them (and a file or symlink
         because of which one of them cannot be there, so that it can refuse).
@@ -68,7 +71,7 @@ class Applier:
         with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
             index = _Index(self._git, Path(scratch, "index"))
             refused = index.write({path: entry for path, entry in before.items() if entry})
-            refused = refused or index.apply(diff, strip, directory)
+            refused = refused or index.apply(diff, strip, directory, context)
             if refused is not None:
                 return refused
             after = index.read()
@@ -128,8 +131,10 @@ class _Index:
             return self._change("update-index", "-z", "--index-info", stdin=b"".join(rows))
         return None
 
-    def apply(self, diff: bytes, strip: int, directory: str) -> Refused | None:
+    def apply(self, diff: bytes, strip: int, directory: str, context: int | None) -> Refused | None:
         options = ("--cached", "--whitespace=nowarn", f"-p{strip}", *_below(directory), "-")
+        if context is not None:
+            options = (f"-C{context}", *options)
         return self._change("apply", *options, stdin=diff)
 
     def read(self) -> dict[str, Entry]:

@@ -10,6 +10,7 @@ from patchq.engine.export.contents import set_hashes, survey
 from patchq.engine.export.prepare import Prepared
 from patchq.engine.export.vendor import Vendored
 from patchq.engine.verify.pins import Compared
+from patchq.engine.verify.subject import PatchStep
 from patchq.engine.verify.wheel.check import MANIFEST_SCHEMA
 from patchq.git.tarball import Differing
 from patchq.model.prediction import predict, prediction_facts
@@ -33,10 +34,7 @@ def render_manifest(
         "upstream": project.lock.upstream,
         "base": _origin(prepared),
         "guards": sorted(subject.selection.guards),
-        "patches": [
-            {"name": patch.name, "sha256": patch.sha256, "subject": patch.header.subject}
-            for patch in subject.selection.patches
-        ],
+        "patches": [_patch_facts(step) for step in subject.steps],
         "tree": subject.tree,
         "contents": {
             "modes": contents.modes,
@@ -93,6 +91,12 @@ def _origin(prepared: Prepared) -> dict[str, Any]:
     if base.archive is not None:
         origin["archive"] = {"file": base.archive.file, "sha256": base.archive.sha256}
     return origin
+
+
+def _patch_facts(step: PatchStep) -> dict[str, Any]:
+    patch = step.patch
+    facts = {"name": patch.name, "sha256": patch.sha256, "subject": patch.header.subject}
+    return {**facts, "fuzz": step.fuzz} if step.fuzz else facts
 
 
 def _pin_facts(row: Compared) -> dict[str, Any]:

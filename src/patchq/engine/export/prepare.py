@@ -193,8 +193,9 @@ def prepare_export(
     variants: Iterable[str] = (),
     part: Part = WHOLE,
     machine: str | None = None,
+    fuzz: int = 0,
 ) -> Prepared:
-    """Apply the selection, with what ``variants`` turn on, strictly to its base.
+    """Apply the selection, with what ``variants`` turn on, to its base: strictly but for ``fuzz``.
 
     ``machine`` names the target that it is for; the first of the settings, if none is named. Raises
     :class:`FindingsError` if a patch is held or not covered by its base; :class:`InputError` if a
@@ -207,7 +208,7 @@ def prepare_export(
     selection, left_out = _covered_part(project, selection, base, part)
     _refuse_uncovered(selection, base)
     require_order(selection)
-    subject = put_in_place(project, selection)
+    subject = put_in_place(project, selection, fuzz)
     if part.subdir is not None:
         part = Part(part.subdir.strip("/") or None, part.of)
     return Prepared(project, subject, choice, part, _machine(project, machine), left_out)

@@ -10,6 +10,8 @@ from patchq.git.store import Store
 from patchq.model.patch import Patch
 from patchq.model.series import Series, SeriesEntry
 
+_CONTEXT = 3
+
 
 class PatchRefusedError(InputError):
     """A patch of a series does not apply where the series says it stands."""
@@ -31,14 +33,22 @@ class Stack:
 
     def __init__(self, store: Store):
         self._store = store
-        self._known: dict[tuple[str, str, int, str], Applied | Refused] = {}
+        self._known: dict[tuple[str, str, int, str, int], Applied | Refused] = {}
 
-    def try_apply(self, tree: str, patch: Patch) -> Applied | Refused:
-        """Apply one patch strictly to ``tree``: the whole file, as git reads it."""
-        key = (tree, patch.sha256, patch.strip, patch.directory)
+    def try_apply(self, tree: str, patch: Patch, *, fuzz: int = 0) -> Applied | Refused:
+        """Apply one patch to ``tree``, strictly but for ``fuzz``: the whole file, as git reads it.
+
+        So many lines of the usual three of context need not match, as with patch(1) ``-F``.
+        """
+        key = (tree, patch.sha256, patch.strip, patch.directory, fuzz)
         if key not in self._known:
             self._known[key] = self._store.applier.apply(
-                tree, patch.raw, patch.paths, strip=patch.strip, directory=patch.directory
+                tree,
+                patch.raw,
+                patch.paths,
+                strip=patch.strip,
+                directory=patch.directory,
+                context=max(0, _CONTEXT - fuzz) if fuzz else None,
             )
         return self._known[key]
 

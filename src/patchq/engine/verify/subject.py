@@ -10,7 +10,7 @@ from patchq.engine.series.selection import Selection
 from patchq.engine.series.stack import Stack
 from patchq.engine.series.variants import recipe_of
 from patchq.engine.workspace.project import Project
-from patchq.git.apply import Applied
+from patchq.git.apply import Applied, Refused
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
@@ -19,11 +19,15 @@ from patchq.model.recipe import Recipe
 
 @dataclass(frozen=True)
 class PatchStep:
-    """A patch in its place: the tree it stands on, and what it makes of it."""
+    """A patch in its place: the tree it stands on, and what it makes of it.
+
+    ``fuzz`` is how many lines of context did not match, as far as that was allowed.
+    """
 
     patch: Patch
     onto: str
     applied: Applied
+    fuzz: int = 0
 
     @property
     def tree(self) -> str:
@@ -84,8 +88,8 @@ def uncovered_words(base: Base, paths: Sequence[str]) -> str:
     return f"{', '.join(paths)} {verb} not covered by {file}, which {base.name} was imported from"
 
 
-def put_in_place(project: Project, selection: Selection) -> Subject:
-    """Apply the selection strictly to its base.
+def put_in_place(project: Project, selection: Selection, fuzz: int = 0) -> Subject:
+    """Apply the selection strictly to its base; with ``fuzz``, where that does not do, with it.
 
     Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where a patch does not apply, and
     :class:`~patchq.errors.InputError` where the recipe is malformed.
@@ -97,16 +101,29 @@ def put_in_place(project: Project, selection: Selection) -> Subject:
         selection,
         base,
         recipe_of(selection.directory),
-        stand(project, base, selection.patches),
+        stand(project, base, selection.patches, fuzz),
     )
 
 
-def stand(project: Project, base: Base, patches: Sequence[Patch]) -> tuple[PatchStep, ...]:
+def stand(
+    project: Project, base: Base, patches: Sequence[Patch], fuzz: int = 0
+) -> tuple[PatchStep, ...]:
     """Each patch on the base and the patches before it; raises as :func:`put_in_place` does."""
     stack, tree = Stack(project.store), base.tree
     steps = []
     for patch in patches:
-        applied = stack.apply(tree, patch, onto=base.name)
-        steps.append(PatchStep(patch, tree, applied))
+        needed, applied = _with_fuzz(stack, tree, patch, base, fuzz)
+        steps.append(PatchStep(patch, tree, applied, needed))
         tree = applied.tree
     return tuple(steps)
+
+
+def _with_fuzz(stack: Stack, tree: str, patch: Patch, base: Base, most: int) -> tuple[int, Applied]:
+    """The least fuzz with which the patch applies, and the patch applied."""
+    for fuzz in range(1, most + 1):
+        if not isinstance(stack.try_apply(tree, patch), Refused):
+            break
+        applied = stack.try_apply(tree, patch, fuzz=fuzz)
+        if not isinstance(applied, Refused):
+            return fuzz, applied
+    return 0, stack.apply(tree, patch, onto=base.name)

@@ -12,7 +12,7 @@ from patchq.engine.verify.build import check as build
 from patchq.engine.verify.build.effect import Evaluated
 from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
 from patchq.engine.workspace.project import Project
-from patchq.model.verification import Failure, Section, Verification
+from patchq.model.verification import Failure, Remark, Section, Verification
 
 APPLY = "apply"
 
@@ -37,9 +37,9 @@ def quiet(_done: int, _total: int, _name: str) -> None:
 
 
 def verify_series(
-    project: Project, selection: Selection, progress: Progress = quiet
+    project: Project, selection: Selection, progress: Progress = quiet, fuzz: int = 0
 ) -> Verification:
-    """Check the selection on its own base.
+    """Check the selection on its own base; ``fuzz`` allows patches so much, and says so.
 
     What is wrong with the series is a failure of a section. Raises
     :class:`~patchq.errors.InputError` where the recipe is malformed,
@@ -61,13 +61,19 @@ def verify_series(
         sections.append(Section(APPLY, "patches of what the base does not cover", outside))
         return _verification(project, selection, None, sections, Evaluated((), ()))
     try:
-        subject = put_in_place(project, selection)
+        subject = put_in_place(project, selection, fuzz)
     except PatchRefusedError as error:
         failure = Failure(error.message, error.where, error.patch.name)
         sections.append(Section(APPLY, "strictly, in order", (failure,)))
         return _verification(project, selection, None, sections, Evaluated((), ()))
     patches = "patch" if len(subject.steps) == 1 else "patches"
-    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} strictly, in order"))
+    fuzzed = tuple(
+        Remark(f"{step.patch.name} applies with fuzz {step.fuzz} only")
+        for step in subject.steps
+        if step.fuzz
+    )
+    how = f"in order, {len(fuzzed)} with fuzz" if fuzzed else "strictly, in order"
+    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} {how}", notes=fuzzed))
     for number, check in enumerate(CHECKS, 1):
         progress(number, total, check.__module__.rpartition(".")[2])
         sections.append(check(subject))
