@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from judging import (
+    CONTEXT,
+    NEIGHBOUR,
     POOL,
     POOL_PATH,
     QUEUE,
@@ -21,10 +25,12 @@ from judging import (
     verdicts,
 )
 from miniature import MakeMiniature, Miniature, submodule
+from workspaces import make_workspace, open_project
 
 from patchq.engine.judge.judge import Judge
+from patchq.engine.rebase.rebase import judge_series
 from patchq.errors import InputError, UnavailableError
-from patchq.model.verdict import EvidenceKind, HunkState, Verdict
+from patchq.model.verdict import Action, EvidenceKind, HunkState, Verdict
 
 
 @pytest.fixture
@@ -363,3 +369,169 @@ def test_lines_that_two_commits_added_are_no_run(upstream: Miniature) -> None:
     upstream.commit("Count (#3)", {POOL_PATH: edited(old, (at, first + second + at))})
     upstream.tag("v2")
     assert judged(upstream, patch, bases=("v1d", "v2")).report.verdict is Verdict.CLEAN
+
+
+# Landed, and then
+
+
+CLAMP = (
+    "    pool.settle_evict(batch)\n",
+    "    # large values overflow the accumulator\n"
+    "    batch = clamp_value(batch, upper_bound)\n"
+    "    pool.settle_evict(batch)\n",
+)
+BOUNDS = (
+    "    pool.settle_evict(batch)\n",
+    "    if batch < lower_bound:\n        raise ValueError(lower_bound)\n"
+    "    if batch > upper_bound:\n        raise ValueError(upper_bound)\n"
+    "    pool.settle_evict(batch)\n",
+)
+AUDIT = (
+    "def audit_trail(record, sink):\n"
+    "    entry = serialize_record(record)\n"
+    "    checked = validate_entry(entry, sink)\n"
+    "    sink.append_entry(checked)\n"
+    "    return entry\n"
+)
+FLUSH = ("append_entry(checked)", "append_entry(checked, flush=True)")
+
+
+def without_lines(text: str, word: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if word not in line)
+
+
+@pytest.mark.parametrize(
+    ("landed", "left"),
+    [
+        (edited(POOL, CLAMP), without_lines(edited(POOL, CLAMP), "clamp_value")),
+        (edited(POOL, BOUNDS), without_lines(edited(POOL, BOUNDS), "upper_bound")),
+        (edited(POOL, BOUNDS), edited(POOL, BOUNDS, ("raise ValueError(upper_bound)", "pass"))),
+    ],
+    ids=["the code of a comment", "one of two checks", "a line replaced by another"],
+)
+def test_landed_and_half_undone(upstream: Miniature, landed: str, left: str) -> None:
+    patch = upstream.patch("v1", {POOL_PATH: landed})
+    brought = upstream.commit("Mind the bounds (#4)", {POOL_PATH: landed})
+    upstream.commit("Go on (#5)", {"README": "More.\n"})
+    undone = upstream.commit("It is too slow (#6)", {POOL_PATH: left})
+    upstream.commit("Drain now (#7)", {POOL_PATH: edited(left, fix("drain"))})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    assert [item.commit for item in shown(report, EvidenceKind.MERGED)] == [brought]
+    (evidence,) = shown(report, EvidenceKind.UNDONE)
+    assert (evidence.commit, evidence.pr) == (undone, 6)
+    assert brought[:9] in evidence.text
+
+
+def test_half_of_an_added_file_is_gone(upstream: Miniature) -> None:
+    cases = cases_of("one", "two")
+    patch = upstream.patch("v1", {"t.py": cases})
+    brought = upstream.commit("Test it (#4)", {"t.py": cases})
+    undone = upstream.commit("Drop a test (#5)", {"t.py": cases_of("one")})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    assert [item.commit for item in report.evidence] == [brought, undone]
+
+
+def test_landed_and_taken_out_without_a_word(upstream: Miniature) -> None:
+    helper = {"helper.py": "def helper_of_core(value):\n    return value\n"}
+    patches = {
+        "added.patch": upstream.patch("v1", helper),
+        "edited.patch": upstream.patch("v1", pool(fix("evict"))),
+    }
+    brought = upstream.commit("Help (#4)", {**helper, **pool(fix("evict"))})
+    undone = upstream.commit("Clean up (#5)", {"helper.py": None, POOL_PATH: POOL})
+    upstream.commit("Drain now (#6)", pool(fix("drain")))
+    upstream.tag("v2")
+    result = rebased(upstream, patches)
+    assert set(verdicts(result).values()) == {Verdict.CLEAN}
+    for report in reports(result).values():
+        (evidence,) = report.evidence
+        assert (evidence.kind, evidence.commit, evidence.pr) == (EvidenceKind.UNDONE, undone, 5)
+        assert brought[:9] in evidence.text
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda text: text + AUDIT,
+        lambda text: f"{AUDIT}\n\n{text}",
+        lambda text: text.replace("def grow", f"{AUDIT}\n\ndef grow"),
+    ],
+    ids=["at the end", "at the head", "in the middle"],
+)
+def test_an_added_function_that_was_edited_since(
+    upstream: Miniature, place: Callable[[str], str]
+) -> None:
+    patch = upstream.patch("v1", {POOL_PATH: place(POOL)})
+    brought = upstream.commit("Audit (#4)", {POOL_PATH: place(POOL)})
+    upstream.commit("Flush (#5)", {POOL_PATH: edited(place(POOL), FLUSH)})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED
+    assert [item.commit for item in report.evidence] == [brought]
+
+
+@pytest.mark.parametrize(
+    ("again", "verdict"),
+    [
+        ("    pool.settle_drain(batch)\n", Verdict.UPSTREAMED),
+        ("    return pool.evict_total\n", Verdict.CONFLICT),
+    ],
+    ids=["in new code", "in its own function"],
+)
+def test_a_replaced_line_that_stands_once_more(
+    upstream: Miniature, again: str, verdict: Verdict
+) -> None:
+    change, old = fix("evict"), f"    {take('evict')}"
+    patch = upstream.patch("v1", pool(change))
+    upstream.commit("Take one less (#4)", pool(change))
+    upstream.commit("A new path (#5)", pool(change, (again, old + again)))
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("landed", "final"),
+    [
+        (edited(POOL, CLAMP), edited(POOL, CLAMP)),
+        (edited(POOL, BOUNDS), edited(POOL, BOUNDS, ("ValueError(lower", "RangeError(lower"))),
+        (edited(POOL, fix("evict")), edited(POOL, fix("evict"), CONTEXT, NEIGHBOUR)),
+        (POOL + AUDIT, edited(POOL + AUDIT, FLUSH)),
+        (f"{AUDIT}\n\n{POOL}", edited(f"{AUDIT}\n\n{POOL}", FLUSH)),
+        (
+            edited(POOL, fix("admit"), BOUNDS, fix("drain")),
+            edited(POOL, fix("admit"), BOUNDS, (take("drain"), take("drain", " - 1, now=True"))),
+        ),
+    ],
+    ids=["as it landed", "edited", "beside edits", "at the end", "at the head", "three hunks"],
+)
+def test_no_line_of_what_landed_may_be_taken_out(
+    upstream: Miniature, landed: str, final: str
+) -> None:
+    """Each line that a patch adds is needed for it to be retired."""
+    patch = upstream.patch("v1", {POOL_PATH: landed})
+    upstream.commit("Land it (#4)", {POOL_PATH: landed})
+    upstream.commit("Go on (#5)", {POOL_PATH: final, "README": "More.\n"})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.UPSTREAMED
+    lines = final.splitlines(keepends=True)
+    others = {*POOL.splitlines(keepends=True), CONTEXT[1], NEIGHBOUR[1]}
+    added = [number for number, line in enumerate(lines) if line.strip() and line not in others]
+    names = ["v1"]
+    for number in added:
+        upstream.commit(
+            "Take a line out", {POOL_PATH: "".join(lines[:number] + lines[number + 1 :])}
+        )
+        names.append(f"w{number}")
+        upstream.tag(names[-1])
+        upstream.commit("Put it back", {POOL_PATH: final})
+    workspace = make_workspace(
+        upstream, {"it.patch": patch}, bases=names, root=upstream.path.parent / "w"
+    )
+    project = open_project(workspace, upstream)
+    found = {name: judge_series(project, "v1", name).report.patches[0] for name in names[1:]}
+    assert found
+    assert [n for n, report in found.items() if report.action is Action.DROP] == []

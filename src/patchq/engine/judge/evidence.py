@@ -83,6 +83,8 @@ class EvidenceMaker:
             text = f"{count} of {total} hunks are in {self._span.new.name}"
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
+            elif any(trail.fate is LandedState.HALF for trail in group):
+                text = f"{count} of {total} hunks landed here; part was taken out again"
             elif any(trail.once_landed for trail in group):
                 text = f"{count} of {total} hunks landed here; their lines were rewritten since"
             elif any(trail.end is not State.EMPTY for trail in group):
@@ -105,11 +107,22 @@ class EvidenceMaker:
             evidence.append(
                 self._span.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
             )
-        undone = [trail for trail in trails if trail.fate is LandedState.UNDONE]
-        for commit, group in by_commit((trail.landed, trail) for trail in undone):
+        return tuple(evidence)
+
+    def undone(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
+        """The commits that took out again what had landed, or part of it."""
+        taken = [t for t in trails if t.fate in (LandedState.UNDONE, LandedState.HALF)]
+        evidence = []
+        for commit, group in by_commit((trail.undone or trail.landed, trail) for trail in taken):
             hunks = ", ".join(hunk_words(trail) for trail in group)
-            text = f"brought {hunks}, which was taken out again later"
-            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit))
+            part = "part of " if all(t.fate is LandedState.HALF for t in group) else ""
+            if any(trail.undone is None for trail in group):
+                text = f"brought {hunks}, which was taken out again later"
+            else:
+                landed = dict.fromkeys(t.landed.oid[:9] for t in group if t.landed)
+                text = f"took {part}{hunks} out again, which {some(list(landed))} had brought"
+            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit, paths=files))
         return tuple(evidence)
 
     def moves(self, facts: Facts) -> tuple[Evidence, ...]:

@@ -244,7 +244,7 @@ class Judge:
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-        trails, standing = self._follow(units, states, facts) if upstream else ([], ())
+        trails, standing = self._follow(units, states, facts)
         if standing:
             hunks = trail_outcomes(trails, facts)
             verdict = unsettled(trails)
@@ -260,6 +260,7 @@ class Judge:
             evidence += self._evidence.context_changes(facts)
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
+        evidence += self._evidence.undone(trails)
         patch = self.with_predicates(carried.patch)
         follows = patch is not carried.patch and not facts.moves
         lost = self._lost_references(facts)
@@ -354,6 +355,7 @@ class Judge:
         verdict = Verdict.CONFLICT if lost else unsettled(trails)
         evidence += (
             self._evidence.collisions(trails)
+            + self._evidence.undone(trails)
             + self._evidence.moves(facts)
             + self._evidence.splits(facts)
         )

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.judge.landing.surviving_lines import still_there
+from patchq.engine.judge.landing.surviving_lines import Survival, survival
 from patchq.engine.judge.landing.text_check import State, TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.merge import Merged, MergeQuestion
+from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entries, Entry
 
 
@@ -36,20 +36,33 @@ class LandedState(Enum):
 
     NEVER = "never"  # there was no such commit
     THERE = "there"  # edited since perhaps, but its lines show it
+    HALF = "half"  # part of its lines was taken out again
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
     UNDONE = "undone"  # taken out again
     ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
 
 
+_TAKEN_OUT = frozenset({LandedState.HALF, LandedState.UNDONE})
+_FATES = {
+    Survival.WHOLE: LandedState.THERE,
+    Survival.PART: LandedState.HALF,
+    Survival.NONE: LandedState.UNTRACED,
+}
+
+
 @dataclass(frozen=True)
 class HunkHistory:
-    """A unit from the old base to the new one: at each commit that touches it, and at the end."""
+    """A unit from the old base to the new one: at each commit that touches it, and at the end.
+
+    ``undone`` is the commit that took it out again, or part of it, if one did.
+    """
 
     unit: Unit
     steps: tuple[CommitState, ...]
     end: State
     landed: CommitInfo | None = None
     fate: LandedState = LandedState.NEVER
+    undone: CommitInfo | None = None
 
     @property
     def has_landed(self) -> bool:
@@ -61,7 +74,10 @@ class HunkHistory:
     @property
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
-        return self.end is not State.EMPTY and self.fate is LandedState.UNTRACED
+        return self.end is not State.EMPTY and self.fate in (
+            LandedState.UNTRACED,
+            LandedState.HALF,
+        )
 
     @property
     def ended_by(self) -> CommitInfo | None:
@@ -79,6 +95,15 @@ class HunkHistory:
         same = (s.commit for s in reversed(self.steps[:found]) if s.state is self.end)
         commit = self.steps[found].commit
         return commit if len(commit.parents) == 1 else next(same, commit)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A unit in the files it landed in: as they are, and as they would be without it."""
+
+    unit: Unit
+    without: Entries
+    landed: Entries
 
 
 class HistoryWalker:
@@ -112,8 +137,8 @@ class HistoryWalker:
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
         ]
         fates = self._fates([trails[number] for number in open_], final)
-        for number, fate in zip(open_, fates, strict=True):
-            trails[number] = replace(trails[number], fate=fate)
+        for number, trail in zip(open_, fates, strict=True):
+            trails[number] = trail
         return trails
 
     def _steps(self, units: Sequence[Unit]) -> list[tuple[CommitState, ...]]:
@@ -184,10 +209,10 @@ class HistoryWalker:
         landed = steps[self._run_start(steps, last)].commit
         if end is State.EMPTY:
             return HunkHistory(unit, steps, end, landed, LandedState.THERE)
-        out = self._was_out(steps[last], steps[last + 1 :])
-        return HunkHistory(
-            unit, steps, end, landed, LandedState.UNDONE if out else LandedState.UNTRACED
-        )
+        out = self._taken_out(steps[last], steps[last + 1 :])
+        undone = out is not None or end is State.APPLIES
+        fate = LandedState.UNDONE if undone else LandedState.UNTRACED
+        return HunkHistory(unit, steps, end, landed, fate, out)
 
     def _run_start(self, steps: Sequence[CommitState], last: int) -> int:
         """Where the run of empty states that ends at ``last`` begins.
@@ -210,21 +235,28 @@ class HistoryWalker:
             first = number
         return first
 
-    def _was_out(self, landed: CommitState, later: Sequence[CommitState]) -> bool:
-        """Whether the unit applied again on a commit after it had landed, and not since: a revert.
+    def _taken_out(self, landed: CommitState, later: Sequence[CommitState]) -> CommitInfo | None:
+        """The commit after which the unit applied again, having landed, and not since: a revert.
 
         What collides at the end collides with what came after the revert, then. A subject that
         quotes the landed one as reverted counts too.
         """
         title = re.sub(r"(\s*\(#\d+\))+\s*$", "", landed.commit.subject)
-        return any(
-            (step.state is State.APPLIES or _reverts(step.commit.subject, title))
-            and self._span.descends(step.commit.oid, landed.commit.oid)
+        out = (
+            step.commit
             for step in later
+            if (step.state is State.APPLIES or _reverts(step.commit.subject, title))
+            and self._span.descends(step.commit.oid, landed.commit.oid)
         )
+        return next(out, None)
 
-    def _fates(self, trails: Sequence[HunkHistory], final: Entries) -> list[LandedState]:
-        """What became of units that landed and are not empty at the end."""
+    def _fates(self, trails: Sequence[HunkHistory], final: Entries) -> list[HunkHistory]:
+        """``trails`` of units that landed and are not empty at the end, with what became of them.
+
+        The unit is taken out of the tree it landed in, and the same is done to the end. It was
+        undone if that changes nothing there. If git cannot take it out cleanly, or no trace of its
+        lines is left, nobody can tell.
+        """
         thens = [_landed_on(trail.steps) for trail in trails]
         ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
         withouts = self._merger.merge_all(
@@ -241,34 +273,47 @@ class HistoryWalker:
                 for then, end, without in zip(thens, ends, withouts, strict=True)
             ]
         )
-        return [
-            self._fate(trail.unit, then, end, without, removal)
-            for trail, then, end, without, removal in zip(
-                trails, thens, ends, withouts, removals, strict=True
-            )
-        ]
+        found = []
+        for trail, then, end, without, removal in zip(
+            trails, thens, ends, withouts, removals, strict=True
+        ):
+            change = _Change(trail.unit, self._inside(without.tree, then), then)
+            if not without.clean:
+                fate = LandedState.UNTRACED
+            elif removal.clean and removal.tree == self._tree(end):
+                fate = LandedState.UNDONE
+            else:
+                fate = _FATES[self._survival(change, end)]
+            undone = self._undone_by(trail, change) if fate in _TAKEN_OUT else None
+            found.append(replace(trail, fate=fate, undone=undone))
+        return found
 
-    def _fate(
-        self, unit: Unit, landed: Entries, final: Entries, without: Merged, removal: Merged
-    ) -> LandedState:
-        """What became of a unit, by what git says of taking it out.
+    def _survival(self, change: _Change, final: Entries) -> Survival:
+        """How much of a change is left in all of its files."""
+        blob = self._objects.blob
+        shown = {
+            survival(blob(change.without.get(path)), blob(then), blob(final.get(path)))
+            for path, then in change.landed.items()
+            if then != change.without.get(path)
+        }
+        if len(shown) == 1:
+            return shown.pop()
+        return Survival.PART if shown else Survival.WHOLE
 
-        ``without`` is the tree it landed in with the unit taken out of it, ``removal`` the end with
-        the same done to it. The unit was undone where that changes nothing at the end. Where git
-        cannot take it out cleanly, or no trace of its lines is left, nobody can tell.
-        """
-        if not without.clean:
-            return LandedState.UNTRACED
-        if removal.clean and removal.tree == self._tree(final):
-            return LandedState.UNDONE
-        shows = all(self._shows(unit, path, landed, final) for path in unit.paths)
-        return LandedState.THERE if shows else LandedState.UNTRACED
+    def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
+        """The commit after the landing from which on not all of the unit is left."""
+        last = _last_empty(trail.steps)
+        found = None
+        for step in reversed(trail.steps[(last or 0) + 1 :]):
+            if self._survival(change, step.entries) is Survival.WHOLE:
+                break
+            if self._span.descends(step.commit.oid, trail.steps[last or 0].commit.oid):
+                found = step.commit
+        return found
 
-    def _shows(self, unit: Unit, path: str, landed: Entries, final: Entries) -> bool:
-        states = (unit.before.get(path), unit.after.get(path), landed.get(path), final.get(path))
-        if states[0] == states[1]:
-            return True
-        return still_there(*map(self._objects.blob, states))
+    def _inside(self, tree: str, entries: Entries) -> Entries:
+        """The entries of a tree that :meth:`_tree` or a merge of such gave."""
+        return {path: self._objects.file(tree, name) for path, name in _names_below(entries)}
 
     def _question(self, unit: Unit, ours: Entries) -> MergeQuestion:
         return MergeQuestion(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
@@ -279,10 +324,14 @@ class HistoryWalker:
         A merge goes by how paths stand to each other: the directories above would only cost
         objects.
         """
-        common = posixpath.commonpath([posixpath.dirname(path) for path in entries])
-        return self._objects.tree_of(
-            {posixpath.relpath(path, common or "."): entry for path, entry in entries.items()}
-        )
+        return self._objects.tree_of({name: entries[path] for path, name in _names_below(entries)})
+
+
+def _names_below(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Each path with its name below the directory that all have in common."""
+    paths = list(paths)
+    common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
+    return [(path, posixpath.relpath(path, common or ".")) for path in paths]
 
 
 def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:

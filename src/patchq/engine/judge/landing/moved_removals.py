@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from patchq.engine.judge.landing.history_walk import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import COMMON, is_telling, search_elsewhere
+from patchq.engine.languages.outline import outline
+from patchq.engine.series.hunks import changed_region
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
@@ -81,10 +83,46 @@ class Removals:
         for path in trail.unit.paths:
             then = self._count(self._applied.after.get(path, trail.unit.after.get(path)))
             now = self._count(self._ours.get(path))
-            lines = tuple(line for line in removed if then[line] < min(now[line], COMMON))
+            lines = [line for line in removed if then[line] < min(now[line], COMMON)]
             if lines:
-                return StillThere(trail, lines, (self._places.get(path) or path,))
+                later = self._added_later(trail, path, then)
+                lines = [line for line in lines if line not in later]
+            if lines:
+                return StillThere(trail, tuple(lines), (self._places.get(path) or path,))
         return None
+
+    def _added_later(self, trail: HunkHistory, path: str, then: Counter[bytes]) -> frozenset[bytes]:
+        """The removed lines that were gone when the unit landed, and that later code has again.
+
+        Code of another definition, that is: in its own, a line has come back.
+        """
+        landed = next((s.entries for s in trail.steps if s.commit == trail.landed), None)
+        region = changed_region(trail.unit, self._objects)
+        if landed is None or region is None:
+            return frozenset()
+        at = self._count(landed.get(path))
+        known = outline(path, b"".join(region.lines))
+        here = known and known.around(region.first, max(region.end - 1, region.first))
+        name = here.name if here else None
+        left = self._within(name, path, self._applied.after.get(path))
+        now = self._within(name, self._places.get(path) or path, self._ours.get(path))
+        if left is None or now is None:
+            return frozenset()
+        removed = self._change(trail).removed
+        return frozenset(x for x in removed if at[x] <= then[x] and now[x] <= left[x])
+
+    def _within(self, name: str | None, path: str, entry: Entry | None) -> Counter[bytes] | None:
+        """The lines of a definition, or (None) outside of all; None if they cannot be told."""
+        content = self._objects.blob(entry)
+        known = outline(path, content)
+        if known is None or not (name is None or name in known.names):
+            return None
+        inside = [range(d.first, d.last + 1) for d in known.definitions if name in (None, d.name)]
+        return Counter(
+            line.strip()
+            for number, line in enumerate(content.split(b"\n"))
+            if any(number in lines for lines in inside) is (name is not None)
+        )
 
     def _elsewhere(self, trails: Sequence[HunkHistory]) -> Iterator[StillThere]:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""

@@ -15,6 +15,8 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
 from patchq.model.diff import split_lines
 
 _CONTEXT = 3
+_START = b"\0\n"
+_END = b"\0"
 _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
 
 
@@ -68,11 +70,11 @@ class TextCheck:
             return None
         old, new = (split_lines(self._objects.read(entry.oid)) for entry in (before, after))
         head, tail = common_ends(old, new)
-        first = max(head - _CONTEXT, 0)
-        sides = [
-            b"\n" + b"".join(lines[first : len(lines) - max(tail - _CONTEXT, 0)])
-            for lines in (old, new)
-        ]
+        first, rest = max(head - _CONTEXT, 0), max(tail - _CONTEXT, 0)
+        # with too few lines around it, a hunk stands at the start of the file, or at its end
+        start = b"\n" if head >= _CONTEXT else _START
+        end = b"" if tail >= _CONTEXT else _END
+        sides = [start + b"".join(lines[first : len(lines) - rest]) + end for lines in (old, new)]
         texts = _Texts(*sides)
         unique = (
             self._file(before.oid).count(texts.old) == 1
@@ -81,7 +83,7 @@ class TextCheck:
         return texts if unique else None
 
     def _file(self, oid: str) -> bytes:
-        """The content with a line break in front, so that whole lines can be looked for."""
+        """The content with its ends marked, so that whole lines can be looked for."""
         if oid not in self._files:
-            self._files[oid] = b"\n" + self._objects.read(oid)
+            self._files[oid] = _START + self._objects.read(oid) + _END
         return self._files[oid]
