@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from itertools import chain
 
@@ -13,6 +14,7 @@ from probe import Fate, Place, Probe
 from source import tree_diff
 
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
 from patchq.model.patch import Patch
@@ -27,8 +29,13 @@ class CommitProbes:
         self._objects = span.store.objects
         self._mailer = Mailer(span.store.git, self._objects)
         self._random = random.Random(seed)
-        self._commits = later_commits(span, future)
-        self._random.shuffle(self._commits)
+        self._future = future
+
+    @cached_property
+    def _commits(self) -> list[CommitInfo]:
+        commits = later_commits(self._span, self._future)
+        self._random.shuffle(commits)
+        return commits
 
     def future(self) -> Iterator[Probe]:
         """Commits that merge onto both tags: what they are on the new one is what is right."""
