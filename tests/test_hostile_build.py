@@ -19,9 +19,10 @@ from patchq.engine.verify.build.cmake.standins import find_escape
 from patchq.engine.verify.build.evaluate import BuildQuestion
 from patchq.engine.verify.build.values import LIMIT
 from patchq.errors import InputError, Where
+from patchq.model.prediction import predict, prediction_facts, read_predictions
 from patchq.model.settings import BuildSettings, Target
 from patchq.model.trust import TrustedTree, read_trust, render_trust
-from patchq.model.verification import Build
+from patchq.model.verification import Build, TargetBuild
 from patchq.model.workspace import Workspace
 from patchq.sandbox.runner import CHOICE, NoSandboxError
 
@@ -184,6 +185,11 @@ def test_what_was_read_is_marked_and_short(bench: Bench) -> None:
     assert len(definition.text) < LIMIT
     assert definition.text.startswith("VALUE=www")
     assert f"{LIMIT + 7} characters" in definition.text
+    assert build.reads == ("words.txt",)
+    (prediction,) = predict([TargetBuild(MACHINE, build, build)])
+    (facts,) = prediction_facts([prediction])
+    assert facts["reads"] == ["words.txt"]
+    assert read_predictions([facts], Where("manifest")) == (prediction,)
     notes = [str(note)[:60] for note in build.notes]
     assert notes[0].startswith("words.txt: read by the project")
     assert any("VALUE=www" in note for note in notes)

@@ -25,12 +25,17 @@ class PredictedLibrary:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the build for one machine holds."""
+    """What the build for one machine holds.
+
+    ``reads`` are the files of the project that names and architectures may have come from, not
+    being CMake code.
+    """
 
     machine: str
     processor: str
     cuda: str
     libraries: tuple[PredictedLibrary, ...]
+    reads: tuple[str, ...] = ()
 
 
 def predict(builds: Iterable[TargetBuild]) -> tuple[Prediction, ...]:
@@ -41,6 +46,7 @@ def predict(builds: Iterable[TargetBuild]) -> tuple[Prediction, ...]:
             build.target.processor,
             build.target.cuda,
             tuple(_library(target) for target in build.after.cuda_targets),
+            build.after.reads,
         )
         for build in builds
         if not build.after.problems
@@ -62,6 +68,7 @@ def prediction_facts(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
                 }
                 for library in prediction.libraries
             ],
+            **({"reads": list(prediction.reads)} if prediction.reads else {}),
         }
         for prediction in predictions
     ]
@@ -81,6 +88,7 @@ def read_predictions(facts: Sequence[Any], where: Where) -> tuple[Prediction, ..
                     )
                     for library in item["libraries"]
                 ),
+                tuple(map(str, item.get("reads", ()))),
             )
             for item in facts
         )

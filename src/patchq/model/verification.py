@@ -107,7 +107,8 @@ class Fetched:
 class Build:
     """What a project builds for one target: compared by what is compiled, and how.
 
-    ``defaults`` are those of its options, ``fetched`` is what it fetches. If there are ``problems``
+    ``defaults`` are those of its options, ``fetched`` is what it fetches, ``reads`` are the files
+    of the project whose content it read and may have made values of. If there are ``problems``
     it could not be evaluated to the end, or something in it is not known; ``notes`` say what was
     taken for granted.
     """
@@ -115,6 +116,7 @@ class Build:
     targets: tuple[BuiltTarget, ...] = ()
     defaults: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     fetched: tuple[Fetched, ...] = field(default=(), compare=False)
+    reads: tuple[str, ...] = field(default=(), compare=False)
     problems: tuple[Remark, ...] = ()
     notes: tuple[Remark, ...] = field(default=(), compare=False)
 

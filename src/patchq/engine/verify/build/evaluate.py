@@ -268,6 +268,7 @@ class _Run:
             replace(
                 built,
                 fetched=fetched_sources(calls),
+                reads=tuple(contents),
                 problems=(*self._errors(evaluation), *built.problems),
                 notes=(*marks, *built.notes),
             )

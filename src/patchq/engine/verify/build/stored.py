@@ -22,7 +22,7 @@ class KeptBuild:
 
 def kept_builds(cache: Path) -> KeptAnswers[KeptBuild]:
     """The builds kept below ``cache``."""
-    return KeptAnswers(cache / "probe", "patchq.build/2", _read, _write)
+    return KeptAnswers(cache / "probe", "patchq.build/3", _read, _write)
 
 
 def _write(kept: KeptBuild) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def placed(build: Build, directory: str) -> Build:
             for target in build.targets
         ),
         fetched=tuple(replace(item, where=place(item.where)) for item in build.fetched),
+        reads=tuple(path if directory == "." else f"{directory}/{path}" for path in build.reads),
         problems=remarks(build.problems),
         notes=remarks(build.notes),
     )
@@ -80,6 +81,7 @@ def _read_build(kept: Mapping[str, Any]) -> Build:
         fetched=tuple(
             Fetched(**{**item, "where": _read_where(item["where"])}) for item in kept["fetched"]
         ),
+        reads=tuple(kept["reads"]),
         problems=_read_remarks(kept["problems"]),
         notes=_read_remarks(kept["notes"]),
     )
