@@ -405,3 +405,14 @@ def test_fuzz_is_only_what_was_asked_for(
     verified = json.loads((tmp_path / "out.verify.json").read_bytes())
     [applied] = [section for section in verified["sections"] if section["name"] == "apply"]
     assert "a.patch applies with fuzz 1 only" in json.dumps(applied)
+
+
+def test_a_pin_of_another_torch_than_the_targets_fails(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    recipe = workspace.series_path("v1") / "recipe.yaml"
+    recipe.write_text(RECIPE.replace("x: 2", "torch: 2.13.0"))
+    done = patchq("verify", "v1", cwd=workspace.root)
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert "torch==2.13.0 is pinned, and the target is built against 2.12.0" in said

@@ -13,8 +13,10 @@ from workspaces import make_workspace, open_project
 from patchq.engine.series.selection import select
 from patchq.engine.verify import pins
 from patchq.engine.verify.requirements import Asked, Requirements, own_version
+from patchq.engine.verify.runtime import runtimes
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import InputError, Where
+from patchq.model.building import Runtime
 from patchq.model.pins import Pin, PinState, compare_pin, compatible
 from patchq.model.recipe import Recipe, read_recipe
 from patchq.model.settings import Target
@@ -285,19 +287,18 @@ def test_what_upstream_itself_requires_is_compared(
     found = json.loads(done.stdout)["requirements"]
     assert found["unknown"] == []
     rows = [
-        (row["name"], row["kind"], row["old"], row["new"], row["pinned"])
-        for row in found["changes"]
+        (row["name"], row["kind"], row["old"], row["new"], row["pin"]) for row in found["changes"]
     ]
     assert rows == [
-        ("flashinfer-python", "package", "==0.6.15.post1", "==0.6.17", True),
-        ("torch", "package", "==2.11.0", "==2.13.0", True),
-        ("av", "package", "==16.1.0", "==16.2.0", False),
-        ("requests", "package", "", None, False),
-        ("repo-x", "fetched", "v1", "v2", False),
+        ("flashinfer-python", "package", "==0.6.15.post1", "==0.6.17", "==0.6.16"),
+        ("torch", "package", "==2.11.0", "==2.13.0", "==2.11.0+cu130"),
+        ("av", "package", "==16.1.0", "==16.2.0", None),
+        ("requests", "package", "", None, None),
+        ("repo-x", "fetched", "v1", "v2", None),
     ]
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
-    assert "torch ==2.11.0 → ==2.13.0, pinned by the recipe" in done.stdout
+    assert "torch ==2.11.0 → ==2.13.0, the recipe pins ==2.11.0+cu130" in done.stdout
 
 
 def test_metadata_of_an_archive_says_what_it_requires() -> None:
@@ -353,3 +354,15 @@ def test_a_pin_has_more_to_say() -> None:
     for bad in ("sha256: [x]", "file: f", "file: f, pattern: '(x)', index: 'https://e.org'"):
         with pytest.raises(InputError):
             recipe(f"pins:\n  a: {{version: 1.0, {bad}}}\n")
+
+
+def test_a_pin_of_pytorch_is_the_targets_own() -> None:
+    targets = (Target("gb10", "aarch64", "13.2", runtime=Runtime("2.12.0")),)
+    read = recipe()
+    found = runtimes(targets, read, Requirements("v1", read, TREE.get, targets=targets))
+    assert [(each.torch, each.said_by) for each in found] == [("2.12.0", "target")]
+    of_recipe = recipe(f"{RECIPE}targets: {{gb10: {{torch: 2.10.0, image: i}}}}\n")
+    found = runtimes(targets, of_recipe, Requirements("v1", of_recipe, TREE.get))
+    assert [(each.torch, each.said_by, each.image) for each in found] == [("2.10.0", "recipe", "i")]
+    tags = runtimes((Target("x", "aarch64", "13.0"),), read, Requirements("v1", read, TREE.get))
+    assert [(each.torch, each.said_by) for each in tags] == [("2.11.0", "tag")]

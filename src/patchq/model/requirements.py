@@ -21,7 +21,7 @@ class RequirementChange:
     """A requirement of upstream on two bases; None: it does not ask for it there.
 
     An empty specifier asks for any version. ``condition`` is the marker or extra (PEP 508) that it
-    depends on, ``pinned`` whether the recipe pins it too.
+    depends on; ``pin`` is what the recipe pins it to, if it does, and ``reason`` why.
     """
 
     name: str
@@ -29,7 +29,8 @@ class RequirementChange:
     old: str | None
     new: str | None
     condition: str | None = None
-    pinned: bool = False
+    pin: str | None = None
+    reason: str | None = None
 
     @property
     def text(self) -> str:

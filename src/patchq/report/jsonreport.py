@@ -71,7 +71,8 @@ def _requirement(change: RequirementChange) -> dict[str, Any]:
         "old": change.old,
         "new": change.new,
         "condition": change.condition,
-        "pinned": change.pinned,
+        "pin": change.pin,
+        "reason": change.reason,
     }
 
 

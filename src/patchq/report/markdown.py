@@ -119,7 +119,7 @@ def _requirements(report: Report) -> Iterator[str]:
         lines = [f"**{REQUIREMENTS}**", ""]
         for change in found.changes:
             words = escape(requirement_words(change))
-            lines.append(f"- **{words}**" if change.pinned else f"- {words}")
+            lines.append(f"- **{words}**" if change.pin else f"- {words}")
         yield "\n".join([*lines, *(f"- {escape(text)}" for text in found.unknown)])
 
 

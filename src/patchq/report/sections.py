@@ -78,8 +78,11 @@ def remembered_words(item: Remembered) -> str:
 
 
 def requirement_words(change: RequirementChange) -> str:
-    """A requirement on both bases, and whether the recipe pins it."""
-    return f"{change.text}, pinned by the recipe" if change.pinned else change.text
+    """A requirement on both bases, and what the recipe pins it to."""
+    if change.pin is None:
+        return change.text
+    reason = f": {change.reason}" if change.reason else ""
+    return f"{change.text}, the recipe pins {change.pin}{reason}"
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _write_requirements(writer: Writer, requirements: RequirementChanges) -> Non
         return
     _heading(writer, REQUIREMENTS)
     for change in requirements.changes:
-        writer.words(requirement_words(change), style="bold" if change.pinned else "")
+        writer.words(requirement_words(change), style="bold" if change.pin else "")
     for text in requirements.unknown:
         writer.words(text)
 

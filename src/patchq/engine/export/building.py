@@ -11,9 +11,9 @@ from pathlib import Path
 
 from patchq.engine.export.constraints import install_options, pin_files
 from patchq.engine.export.prepare import Prepared
-from patchq.engine.export.runtime import TORCH, TargetRuntime
 from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.export.wheel_cache import FACTS, SUMS, CachedWheel
+from patchq.engine.verify.runtime import TORCH, TargetRuntime
 from patchq.errors import InputError
 from patchq.model.building import Jobs, Step, fill
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.export.prepare import Prepared
-from patchq.engine.export.runtime import TORCH
 from patchq.engine.verify.pins import Compared
+from patchq.engine.verify.runtime import TORCH
 from patchq.model.pins import Pin
 
 CONSTRAINTS = "constraints.txt"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.export.contents import leads_outside
-from patchq.engine.export.runtime import TargetRuntime, runtimes
 from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.series.variants import recipe_of, turn_on
 from patchq.engine.verify.build.prediction import predicted_builds
 from patchq.engine.verify.pins import Compared, compare_pins
 from patchq.engine.verify.requirements import Requirements, own_version
+from patchq.engine.verify.runtime import TargetRuntime, runtimes
 from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where

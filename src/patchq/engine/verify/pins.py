@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from patchq.engine.verify.requirements import Asked, Reader, Requirements, sources, unreadable
+from patchq.engine.verify.runtime import TORCH, TargetRuntime, runtimes
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
@@ -87,6 +88,7 @@ def check(subject: Subject) -> Section:
         for name in recipe.targets.keys() - {target.name for target in settings.targets}
     ]
     asked = Requirements.of(subject.base, recipe, subject.before, settings.targets)
+    failures += _other_torch(recipe, runtimes(settings.targets, recipe, asked))
     compared = compare_pins(recipe.pins, asked)
     rows = [Remark(row.text, row.pin.where) for row in compared]
     for variant in recipe.variants.values():
@@ -97,6 +99,15 @@ def check(subject: Subject) -> Section:
     if compared and not asked.known:
         summary = f"{len(compared)} pins; what {subject.base.name} requires is not known"
     return Section(NAME, summary, tuple(failures), tuple(rows), skipped=not rows and not failures)
+
+
+def _other_torch(recipe: Recipe, targets: Iterable[TargetRuntime]) -> Iterator[Failure]:
+    """Targets that are built against another PyTorch than the one that the recipe pins."""
+    pin = next((pin for pin in recipe.pins if pin.name == TORCH), None)
+    for runtime in targets:
+        if pin and runtime.own and not compatible(pin.specifier, f"=={runtime.torch}"):
+            text = f"{TORCH}{pin.specifier} is pinned, and the target is built against "
+            yield Failure(f"{text}{runtime.torch}", pin.where, target=runtime.target.name)
 
 
 def compare_pins(pins: Iterable[Pin], asked: Requirements) -> tuple[Compared, ...]:

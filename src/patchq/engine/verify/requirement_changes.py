@@ -14,6 +14,7 @@ from patchq.engine.workspace.project import Project
 from patchq.git.objects import Objects
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
+from patchq.model.pins import Pin
 from patchq.model.recipe import Recipe
 from patchq.model.requirements import RequirementChange, RequirementChanges, RequirementKind
 
@@ -42,7 +43,7 @@ def requirement_changes(
         for side in (before, after)
         if not side.known
     ]
-    pinned = {pin.name for pin in old[1].pins}
+    pins = {pin.name: pin for pin in new[1].pins}
     changes = list(_changes(_specifiers(before), _specifiers(after))) if not unknown else []
     sources = [_fetched(objects, base, recipe) for base, recipe in (old, new)]
     if sources[0] is not None and sources[1] is not None:
@@ -50,10 +51,14 @@ def requirement_changes(
     elif any(found is not None for found in sources):
         missing = old[0].name if sources[0] is None else new[0].name
         unknown.append(f"what the build of {missing} fetches is not known")
-    marked = (replace(change, pinned=change.name in pinned) for change in changes)
+    marked = [_with_pin(change, pins.get(change.name)) for change in changes]
     order = list(RequirementKind)
-    ordered = sorted(marked, key=lambda c: (not c.pinned, order.index(c.kind), c.name))
+    ordered = sorted(marked, key=lambda c: (c.pin is None, order.index(c.kind), c.name))
     return RequirementChanges(tuple(ordered), tuple(unknown))
+
+
+def _with_pin(change: RequirementChange, pin: Pin | None) -> RequirementChange:
+    return replace(change, pin=pin.specifier, reason=pin.reason) if pin else change
 
 
 def with_requirements(project: Project, judged: Rebased) -> Rebased:
