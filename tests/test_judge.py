@@ -480,7 +480,7 @@ def test_a_deleted_file_whose_code_lives_on_elsewhere(upstream: Miniature) -> No
     )
     upstream.tag("v2")
     report = judged(upstream, patch).report
-    assert report.verdict is Verdict.CONFLICT
+    assert report.verdict is Verdict.MOVED
     (moved,) = shown(report, EvidenceKind.CODE_MOVED)
     assert moved.paths == ("core/all.py",)
     assert "core/all.py" in moved.text
@@ -525,7 +525,7 @@ def test_a_function_that_went_to_another_file(upstream: Miniature) -> None:
     )
     upstream.tag("v2")
     report = judged(upstream, patch).report
-    assert report.verdict is Verdict.CONFLICT
+    assert report.verdict is Verdict.MOVED
     assert QUEUE_PATH in shown(report, EvidenceKind.CODE_MOVED)[0].paths
 
 

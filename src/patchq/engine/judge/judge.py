@@ -15,6 +15,7 @@ from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_a
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.fault import ends_all
+from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
 from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
@@ -350,6 +351,9 @@ class Judge:
         ruled = self._ruled(facts, trail_outcomes(trails, facts), moved=is_found(losses))
         if ruled is not None:
             return ruled
+        followed = self._gone.follow(trails, losses, facts)
+        if followed is not None:
+            return self._judge_moved(facts, *followed)
         evidence = self._gone.evidence(losses) + standing + self._evidence.merged(trails)
         lost = any(not loss.trail.once_landed for loss in losses)
         verdict = Verdict.CONFLICT if lost else unsettled(trails)
@@ -362,6 +366,15 @@ class Judge:
         return Judgement(
             self._report(facts, verdict, hunks=trail_outcomes(trails, facts), evidence=evidence)
         )
+
+    def _judge_moved(
+        self, facts: Facts, followed: Followed, found: tuple[Evidence, ...]
+    ) -> Judgement:
+        patch = self.with_predicates(self._carry(followed.facts).patch)
+        hunks = self._carried_hunks(followed.facts, set())
+        evidence = found + self._evidence.moves(facts)
+        report = self._report(followed.facts, Verdict.MOVED, hunks=hunks, evidence=evidence)
+        return Judgement(report, patch)
 
     def _upstreamed(self, facts: Facts, trails: Sequence[HunkHistory]) -> Judgement | None:
         if not all(trail.has_landed for trail in trails):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from patchq.engine.languages.outline import Definition, Outline, outline
 from patchq.engine.languages.python_modules import read_facts
-from patchq.engine.languages.tokens import Family, family
+from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
@@ -23,6 +23,9 @@ from patchq.model.diff import split_lines
 
 NEIGHBOURHOOD = 10
 """Lines around a hunk that are looked for as well as all of its definition."""
+
+_WRAPPED = 3
+"""A wrapper has at most this fraction of the tokens of what it wraps."""
 
 _SAYS = re.compile(rb"\w")
 
@@ -33,7 +36,8 @@ class Lost:
 
     Lines are 0-based, up to and without ``end``: of the definition (or, without one, of the
     window around the hunk), and of the ``hunk`` with its neighbourhood inside that. ``new_path``
-    is None if the file is gone as a whole.
+    is None if the file is gone as a whole. Where ``wrapped``, the name is still there, on a much
+    shorter definition: it may hand on to the code, which went elsewhere.
     """
 
     unit: Unit
@@ -44,6 +48,7 @@ class Lost:
     first: int
     end: int
     hunk: tuple[int, int]
+    wrapped: bool = False
 
     @property
     def what(self) -> str:
@@ -81,15 +86,26 @@ def find_lost(span: UpstreamRange, unit: Unit) -> Lost | None:
     around = mine.around(region.first, last) if mine else None
     new = objects.content(span.new.tree, new_path) or b"" if new_path else None
     if around is not None:
-        shown = outline(new_path, new) if new_path and new is not None else None
-        if new_path and (shown is None or around.name in shown.names):
-            return None
         theirs = outline(path, upstream)
         whole = theirs.named(around.name) if theirs else None
         if whole is None:
             return None
+        wrapped = False
+        if new_path:
+            shown = outline(new_path, new or b"")
+            if shown is None:
+                return None
+            left = shown.named(around.name)
+            wrapped = left is not None
+            if left and not _is_wrapper(
+                path, _part(split_lines(new or b""), left), _part(lines, whole)
+            ):
+                return None
         first = whole.first + region.first - around.first
-        return _lost(unit, new_path, path, lines, whole, (first, first + last - region.first + 1))
+        hunk = first, first + last - region.first + 1
+        return replace(_lost(unit, new_path, path, lines, whole, hunk), wrapped=wrapped)
+    if _adds_definitions(unit, path, objects):
+        return None
     block = region.lines[region.first : last + 1]
     at = _find(lines, block, region.first)
     if at is None or (new is not None and _find(split_lines(new), block, 0) is not None):
@@ -143,6 +159,22 @@ def renamed_to(span: UpstreamRange, path: str) -> str | None:
                 there = span.store.objects.file(span.new.tree, touch.new)
                 return touch.new if there else None
     return None
+
+
+def _adds_definitions(unit: Unit, path: str, objects: Objects) -> bool:
+    """Whether a hunk brings functions of its own, which upstream never had."""
+    before, after = (outline(path, objects.blob(side[path])) for side in (unit.before, unit.after))
+    return bool(before and after and after.names - before.names)
+
+
+def _part(lines: Sequence[bytes], definition: Definition) -> bytes:
+    return b"".join(lines[definition.first : definition.last + 1])
+
+
+def _is_wrapper(path: str, now: bytes, then: bytes) -> bool:
+    kind = family(path)
+    left, all_ = (len(tokenize(kind, text).texts) for text in (now, then))
+    return _WRAPPED * left <= all_
 
 
 def _lost(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from patchq.engine.judge.case import Facts, Judgement
 from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
+from patchq.engine.judge.gone.follow import Followed, Follower
 from patchq.engine.judge.gone.removal import Lost, Removal, find_lost, find_removal, only_imports
 from patchq.engine.judge.landing.history_walk import HunkHistory
 from patchq.engine.judge.landing.text_check import State
@@ -76,6 +78,29 @@ class GoneCode:
             return None
         return unreachable(self._span, facts, proofs)
 
+    def follow(
+        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: Facts
+    ) -> tuple[Followed, tuple[Evidence, ...]] | None:
+        """The facts with the lost hunks where their code went word for word, and the evidence."""
+        lost = {id(loss.trail): loss.lost for loss in losses if loss.lost is not None}
+        if not losses or len(lost) < len(losses):
+            return None
+        followed = self._follower.follow(trails, lost, facts)
+        if followed is None:
+            return None
+        removals = {id(loss.trail): loss.removal for loss in losses}
+        evidence: dict[str, Evidence] = {}
+        for move in followed.moves:
+            text = f"{move.lost.what} moved word for word: {move.lost.path} → {move.path}"
+            commit = removals[id(move.trail)].commit
+            item = self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=(move.path,))
+            evidence.setdefault(text, item)
+        return followed, tuple(evidence.values())
+
+    @cached_property
+    def _follower(self) -> Follower:
+        return Follower(self._span, self._prover.index)
+
     def evidence(self, losses: Sequence[Loss]) -> tuple[Evidence, ...]:
         """What went, by which commit, and where it may be now."""
         found: dict[tuple[object, ...], Evidence] = {}
@@ -105,6 +130,8 @@ class GoneCode:
                 return None
             doubt = Doubt(f"what {trail.unit.file} held cannot be looked for", ())
             return Loss(trail, None, Removal(None, False), doubt)
+        if lost.wrapped and self._follower.place(lost) is None:
+            return None  # shortened where it stands, as in any collision
         removal = find_removal(self._span, lost)
         if lost.name is None and lost.new_path and not removal.pure:
             return None  # lines that were edited, as in any collision

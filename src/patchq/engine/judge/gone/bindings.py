@@ -1,0 +1,127 @@
+"""Do the lines that a hunk adds mean the same in the file where their function stands now?
+
+For Python each name that they read is looked up in both files, as far as the text tells. For other
+languages a name is known to mean the same only if the function itself, which is the same text in
+both places, has it already.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from patchq.engine.languages.outline import outline
+from patchq.engine.languages.python_modules import Facts, Import, read_facts
+from patchq.engine.languages.python_text import NotPythonError, parse
+from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.model.diff import split_lines
+
+_BUILTIN = frozenset(dir(builtins))
+_NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file: its path and its text."""
+
+    path: str
+    text: bytes
+
+
+def first_unbound(old: Source, new: Source, body: bytes, lines: range, around: range) -> str | None:
+    """A name in the added ``lines`` of ``old`` that may mean something else in ``new``.
+
+    ``around`` are the lines of ``old`` that moved (with what is added there), ``body`` is what they
+    were before. None if there is no such name.
+    """
+    if family(old.path) is Family.PYTHON:
+        try:
+            return next(_python(old, new, body, lines, around), None)
+        except NotPythonError as error:
+            return error.text
+    kind = family(old.path)
+    known = tokenize(kind, body).names
+    added = b"".join(split_lines(old.text)[lines.start : lines.stop])
+    other = sorted(tokenize(kind, added).names - known)
+    return other[0].decode(errors="replace") if other else None
+
+
+def _python(old: Source, new: Source, body: bytes, lines: range, around: range) -> Iterator[str]:
+    module = parse(old.text)
+    facts = read_facts(old.text), read_facts(new.text)
+    local = set(_bound_inside(module, around))
+    words = tokenize(Family.PYTHON, body + new.text).names
+    for node in ast.walk(module):
+        if getattr(node, "lineno", -1) - 1 not in lines:
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            name = node.id
+            if name not in local and not _means_the_same(name, old, new, *facts):
+                yield name
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            own = node.value.id in ("self", "cls")
+            if own and node.attr.encode() not in words:
+                yield f"{node.value.id}.{node.attr}"
+
+
+def _bound_inside(module: ast.Module, around: range) -> Iterator[str]:
+    """The names that a function inside ``around`` binds for itself."""
+    for function in ast.walk(module):
+        if not isinstance(function, _FUNCTION) or function.lineno - 1 not in around:
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.arg):
+                yield node.arg
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif isinstance(node, ast.alias):
+                yield node.asname or node.name.partition(".")[0]
+            elif isinstance(node, ast.ExceptHandler):
+                yield node.name or ""
+            elif isinstance(node, _NAMED) and node is not function:
+                yield node.name
+
+
+def _means_the_same(name: str, old: Source, new: Source, was: Facts, now: Facts) -> bool:
+    mine = [item for item in was.imports if item.bound == name]
+    theirs = [item for item in now.imports if item.bound == name]
+    if not mine and name not in was.names:
+        known = name in now.names or theirs or was.stars or now.stars
+        return name in _BUILTIN and not known
+    if mine:
+        targets = {_target(item, old.path) for item in mine}
+        others = {_target(item, new.path) for item in theirs}
+        return len(targets) == len(others) == 1 and _is_same(targets.pop(), others.pop())
+    if theirs:
+        here = f"{_module(old.path)}.{name}"
+        return all(_is_same(_target(item, new.path), here) for item in theirs)
+    return name in now.names and _definition(old, name) == _definition(new, name) is not None
+
+
+def _definition(source: Source, name: str) -> bytes | None:
+    shown = outline(source.path, source.text)
+    found = shown.named(name) if shown else None
+    if found is None:
+        return None
+    return b"".join(split_lines(source.text)[found.first : found.last + 1])
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _target(item: Import, path: str) -> str:
+    """What an import names, from the root of the tree where it is relative."""
+    source = item.module
+    if item.level:
+        parts: Sequence[str] = path.split("/")[: -item.level]
+        source = ".".join([*parts, *([item.module] if item.module else [])])
+    return f"{source}.{item.name}" if item.name else source
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two dotted names are one, although a file's may begin above its package."""
+    return one == other or one.endswith(f".{other}") or other.endswith(f".{one}")

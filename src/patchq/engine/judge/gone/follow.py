@@ -1,0 +1,238 @@
+"""Follow code that moved word for word to another file.
+
+The hunks go along only if there is no doubt about the place: all of the definition, decorators and
+template header included, stands in exactly one place that is new in the new tree; what the patches
+below made of it stands there too; and each name that the added lines read means the same there. A
+hunk of the same file outside of all definitions (an import, a macro, a constant) cannot be left
+behind, and has no place to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patchq.engine.judge.case import Facts
+from patchq.engine.judge.gone.bindings import Source, first_unbound
+from patchq.engine.judge.gone.removal import Lost
+from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.text_check import State
+from patchq.engine.languages.outline import outline
+from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tree_index import TreeIndex
+from patchq.engine.series.hunks import Unit, changed_region, common_ends
+from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
+from patchq.git.apply import Applied
+from patchq.git.objects import Entry
+from patchq.model.diff import split_lines
+
+_LEAST = 20
+"""Tokens that a window without a definition must have: shorter ones stand in many places."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Code that stands in ``path`` of the new base as it stood in the old place."""
+
+    trail: HunkHistory
+    lost: Lost
+    path: str
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The facts with the moved hunks in their new files, and where they went."""
+
+    facts: Facts
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True)
+class _Splice:
+    """Lines of a file to be replaced: ``length`` of them from ``first`` on."""
+
+    first: int
+    length: int
+    lines: tuple[bytes, ...]
+
+
+class Follower:
+    """Follows code on one span; ``index`` is that of its new base."""
+
+    def __init__(self, span: UpstreamRange, index: TreeIndex):
+        self._span = span
+        self._objects = span.store.objects
+        self._index = index
+
+    def follow(
+        self, trails: Sequence[HunkHistory], lost: Mapping[int, Lost], facts: Facts
+    ) -> Followed | None:
+        """The facts with every lost hunk where its code is now; ``lost`` goes by id of trail.
+
+        None if one has no certain place, or if what is left of the patch does not apply.
+        """
+        moves = []
+        for trail in trails:
+            if id(trail) in lost:
+                place = self.place(lost[id(trail)])
+                if place is None or place in facts.placements or len(trail.unit.paths) != 1:
+                    return None
+                moves.append(Move(trail, lost[id(trail)], place))
+            elif trail.end is not State.APPLIES:
+                return None
+        if not moves or any(self._is_tied(trail, moves) for trail in trails):
+            return None
+        changes = [self._change(move, facts) for move in moves]
+        if None in changes:
+            return None
+        pairs = [(move, change) for move, change in zip(moves, changes, strict=True) if change]
+        moved = self._moved(pairs, trails, facts)
+        return Followed(moved, tuple(moves)) if moved else None
+
+    def place(self, lost: Lost) -> str | None:
+        """The one file in which all of ``lost`` stands, if it is new there."""
+        kind = family(lost.path)
+        tokens = tokenize(kind, lost.text)
+        if lost.name is None and (lost.new_path or len(tokens.texts) < _LEAST):
+            return None
+        found = [
+            path
+            for path, content in self._index.with_names(tokens.names)
+            if family(path) is kind
+            for _ in _occurrences(content, lost.text)
+        ]
+        if len(found) != 1:
+            return None
+        (path,) = found
+        origins = (old for old, new in self._span.renames.renames.items() if new == path)
+        old = self._objects.content(self._span.old.tree, next(origins, path)) or b""
+        whole = lost.name is None or self._is_definition(path, lost)
+        return path if whole and not _occurrences(old, lost.text) else None
+
+    def _is_definition(self, path: str, lost: Lost) -> bool:
+        content = self._objects.content(self._span.new.tree, path) or b""
+        (first,) = _occurrences(content, lost.text)
+        shown = outline(path, content)
+        end = first + lost.end - lost.first - 1
+        return shown is not None and any(
+            (each.first, each.last) == (first, end) for each in shown.definitions
+        )
+
+    def _is_tied(self, trail: HunkHistory, moves: Sequence[Move]) -> bool:
+        """Whether a hunk that stays belongs to code that moved out of its file."""
+        if any(move.trail is trail for move in moves):
+            return False
+        if not any(move.lost.path in trail.unit.paths for move in moves):
+            return False
+        if family(trail.unit.file) is not Family.PYTHON:
+            return True
+        region = changed_region(trail.unit, self._objects)
+        shown = outline(region.path, b"".join(region.lines)) if region else None
+        if region is None or shown is None:
+            return True
+        return shown.around(region.first, max(region.end - 1, region.first)) is None
+
+    def _change(self, move: Move, facts: Facts) -> _Splice | None:
+        """What the hunk does to the file at the new place, None if that is not certain."""
+        path, unit = move.lost.path, move.trail.unit
+        old, new = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
+        own = self._range(move.lost, old)
+        target = self._objects.content(facts.case.ours, move.path) or b""
+        if own is None:
+            return None
+        before, after = split_lines(old), split_lines(new)
+        body = b"".join(before[own.start : own.stop])
+        places = _occurrences(target, body)
+        splice = _splice(before, after)
+        inside = own.start <= splice.first and splice.first + splice.length <= own.stop
+        edge = not splice.length and splice.first in (own.start, own.stop)
+        if len(places) != 1 or not inside or edge:
+            return None
+        added = range(splice.first, splice.first + len(splice.lines))
+        longer = range(own.start, own.stop + len(splice.lines) - splice.length)
+        patched = Source(path, new)
+        if first_unbound(patched, Source(move.path, target), body, added, longer) is not None:
+            return None
+        return replace(splice, first=splice.first - own.start + places[0])
+
+    def _range(self, lost: Lost, text: bytes) -> range | None:
+        """The lines of the definition or window in the file that the patch was made for."""
+        if lost.name is None:
+            places = _occurrences(text, lost.text)
+            size = lost.end - lost.first
+            return range(places[0], places[0] + size) if len(places) == 1 else None
+        shown = outline(lost.path, text)
+        found = shown.named(lost.name) if shown else None
+        return range(found.first, found.last + 1) if found else None
+
+    def _moved(
+        self,
+        pairs: Sequence[tuple[Move, _Splice]],
+        trails: Sequence[HunkHistory],
+        facts: Facts,
+    ) -> Facts | None:
+        """The case with each moved hunk on its new file, merged."""
+        applied = facts.case.applied
+        before, after = dict(applied.before), dict(applied.after)
+        placements, entries = dict(facts.placements), dict(facts.entries)
+        for path in {move.lost.path for move, _ in pairs}:
+            left = [
+                trail.unit
+                for trail in trails
+                if path in trail.unit.paths and all(move.trail is not trail for move, _ in pairs)
+            ]
+            entry = before[path]
+            if entry is None:
+                return None
+            if left:
+                after[path] = self._with(entry, [self._edit(unit, path) for unit in left])
+                continue
+            for sides in (before, after, entries):
+                del sides[path]
+        for place in dict.fromkeys(move.path for move, _ in pairs):
+            here = [(move, splice) for move, splice in pairs if move.path == place]
+            sources = {move.lost.path for move, _ in here}
+            entry = self._objects.file(facts.case.ours, place)
+            if entry is None:
+                return None
+            # under its old name, if all of a file's hunks went to this one
+            (source,) = sources if len(sources) == 1 else (place,)
+            alone = source not in before and all(
+                move.path == place for move, _ in pairs if move.lost.path == source
+            )
+            name = source if alone else place
+            before[name] = entries[name] = entry
+            after[name] = self._with(entry, [splice for _, splice in here])
+            placements[name] = Placement(name, place, Whereabouts.MOVED)
+        tree = self._objects.tree_of
+        merged = self._span.store.merger.merge(tree(before), tree(entries), tree(after))
+        if not merged.clean:
+            return None
+        case = replace(facts.case, applied=Applied(applied.tree, before, after))
+        return Facts(case, placements, entries, merged)
+
+    def _edit(self, unit: Unit, path: str) -> _Splice:
+        sides = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
+        return _splice(*map(split_lines, sides))
+
+    def _with(self, entry: Entry, splices: Iterable[_Splice]) -> Entry:
+        lines = split_lines(self._objects.read(entry.oid))
+        for splice in sorted(splices, key=lambda splice: -splice.first):
+            lines[splice.first : splice.first + splice.length] = splice.lines
+        return Entry(entry.mode, self._objects.write("blob", b"".join(lines)))
+
+
+def _splice(before: Sequence[bytes], after: Sequence[bytes]) -> _Splice:
+    head, tail = common_ends(before, after)
+    return _Splice(head, len(before) - tail - head, tuple(after[head : len(after) - tail]))
+
+
+def _occurrences(content: bytes, text: bytes) -> list[int]:
+    """The lines at which ``text``, which is whole lines, stands in ``content``."""
+    found = []
+    at = content.find(text)
+    while at >= 0:
+        if at == 0 or content[at - 1 : at] == b"\n":
+            found.append(content.count(b"\n", 0, at))
+        at = content.find(text, at + 1)
+    return found

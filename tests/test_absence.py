@@ -1,0 +1,462 @@
+"""When a patch may leave because its code is gone, and where it follows code that moved.
+
+Each upstream takes a function away. Then what is put back, in whatever disguise, has to be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from miniature import Edits, MakeMiniature, Miniature
+from workspaces import make_workspace, open_project, placed
+
+from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.gone.absence import ProofOfAbsence
+from patchq.engine.rebase.rebase import judge_series
+from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict
+
+PATH = "app/router.py"
+HEAD = "import torch\n\nfrom app.pages import take_page\n\n\n"
+FIRST = (
+    "def open_queue(path, depth):\n"
+    "    queue = torch.zeros(depth, dtype=torch.int64)\n"
+    "    queue.source = path.resolve()\n"
+    "    return queue\n\n\n"
+)
+LAST = (
+    "def close_queue(queue, reason):\n"
+    "    if queue.source.exists():\n"
+    "        queue.source.unlink(missing_ok=reason is None)\n"
+    "    queue.closed_for = reason\n\n\n"
+)
+BODY = (
+    "def route_tokens(hidden, router, topk, bias=None):\n"
+    "    logits = router.gate(hidden.flatten(0, 1))\n"
+    "    if bias is not None:\n"
+    "        logits = logits + bias.unsqueeze(0)\n"
+    "    weights = torch.softmax(logits, dim=-1)\n"
+    "    best, experts = weights.topk(topk, dim=-1)\n"
+    "    scale = best.sum(dim=-1, keepdim=True).clamp(min=1e-9)\n"
+    "    best = best / scale\n"
+    "    load = torch.bincount(experts.flatten(), minlength=router.count)\n"
+    "    router.balance.add_(load.float() / load.sum())\n"
+    "    return best, experts\n"
+)
+TEXT = HEAD + FIRST + BODY + "\n\n" + LAST
+WITHOUT = HEAD + FIRST + LAST
+OTHER = "from app.router import open_queue\n\n\ndef start(path):\n    return open_queue(path, 8)\n"
+FIX = ("logits, dim=-1)", "logits.float(), dim=-1)")
+
+
+def edited(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def judged(upstream: Miniature, *patches: bytes) -> list[Judgement]:
+    names = {f"p{number}.patch": raw for number, raw in enumerate(patches, start=1)}
+    workspace = make_workspace(upstream, names)
+    result = judge_series(open_project(workspace, upstream), "v1", "v2")
+    return [result.judgements[name] for name in names]
+
+
+def shown(report: PatchReport, kind: EvidenceKind) -> list[Evidence]:
+    return [item for item in report.evidence if item.kind is kind]
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    """Upstream at v1, with the function."""
+    made = miniature()
+    made.commit("Start (#1)", {PATH: TEXT, "app/main.py": OTHER, "app/pages.py": LAST})
+    made.tag("v1")
+    return made
+
+
+@pytest.fixture
+def patch(upstream: Miniature) -> bytes:
+    """A fix inside the function."""
+    return upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+
+
+# A proof
+
+
+def test_a_function_that_was_deleted(upstream: Miniature, patch: bytes) -> None:
+    cut = upstream.commit("Do without routing (#5)", {PATH: WITHOUT})
+    upstream.commit("Close for no reason (#6)", {PATH: edited(WITHOUT, ("reason is", "not"))})
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    report = judgement.report
+    assert report.verdict is Verdict.UNREACHABLE
+    assert [hunk.state for hunk in report.hunks] == [HunkState.GONE]
+    (gone,) = report.evidence
+    assert (gone.kind, gone.commit, gone.pr) == (EvidenceKind.SYMBOL_GONE, cut, 5)
+    assert re.search(r"route_tokens.* in v2 \(3 files\)", gone.text)
+
+
+def test_the_evidence_gives_the_figures(upstream: Miniature, patch: bytes) -> None:
+    some = BODY.split("    scale", maxsplit=1)[0].replace("route_tokens", "score")
+    alike = re.sub(r"logits|hidden|bias|topk|experts", "thing", some)
+    upstream.commit("Do without routing (#5)", {PATH: WITHOUT, "app/other.py": HEAD + alike})
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    figures = [item.text for item in judgement.report.evidence]
+    assert any(re.search(r"0\.\d\d.*app/other\.py", text) for text in figures)
+
+
+def test_no_proof_is_made_by_default() -> None:
+    with pytest.raises(TypeError):
+        ProofOfAbsence()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("field", "rule"), [("X-Expect", f"path-missing {PATH}"), ("X-Retire-When", "always")]
+)
+def test_unreachable_comes_before_the_rules_of_the_patch(
+    upstream: Miniature, field: str, rule: str
+) -> None:
+    fix = {PATH: edited(TEXT, FIX)}
+    patch = upstream.patch("v1", fix, trailers={field: rule})
+    upstream.commit("Do without routing (#5)", {PATH: WITHOUT})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.UNREACHABLE
+
+
+OTHERS = "".join(f"def other_{n}(x):\n    return x[{n}]\n" for n in range(60))
+"""So much other code that git sees no rename."""
+
+
+# Planting: the old code is put back, and has to be seen
+
+
+def renamed(text: str) -> str:
+    names = "route_tokens hidden router topk bias logits weights best experts scale load"
+    for number, name in enumerate(names.split()):
+        text = re.sub(rf"(?<![.\w]){name}\b", f"arg_{number}", text)
+    return text
+
+
+def method(text: str) -> str:
+    inside = "".join(f"    {line}" for line in text.splitlines(keepends=True))
+    return "class Router:\n" + inside.replace("route_tokens(hidden", "route(self, hidden")
+
+
+def halves(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    one = "".join([*lines[:6], "    return best, experts\n\n\n"])
+    two = "".join(["def balanced(best, experts, router):\n", *lines[6:]])
+    return one.replace("route_tokens", "scored") + two
+
+
+def inlined(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(["def start(path, hidden, router, topk, bias):\n", *lines[1:-1]]) + (
+        "    return open_queue(path, best, experts)\n"
+    )
+
+
+PLANTS: dict[str, Edits] = {
+    "verbatim in another file": {"app/scoring.py": "import math\n\n\n" + BODY},
+    "verbatim in a file that was there": {"app/main.py": OTHER + "\n\n" + BODY},
+    "renamed in place": {PATH: HEAD + FIRST + renamed(BODY) + "\n\n" + LAST},
+    "renamed in another file": {"app/scoring.py": "import torch\n\n\n" + renamed(BODY)},
+    "renamed at the end of its file": {PATH: WITHOUT + "\n\n" + renamed(BODY)},
+    "a method": {"app/scoring.py": "import torch\n\n\n" + method(BODY)},
+    "a method in place": {PATH: HEAD + FIRST + method(BODY) + "\n\n" + LAST},
+    "in two": {"app/scoring.py": "import torch\n\n\n" + halves(BODY)},
+    "in two in place": {PATH: HEAD + FIRST + halves(BODY) + "\n\n" + LAST},
+    "inlined into a caller": {"app/main.py": "import torch\n\n\n" + inlined(BODY)},
+    "rewritten in place": {
+        PATH: HEAD + FIRST + "def assign(batch):\n    return batch.plan()\n\n\n" + LAST
+    },
+    "a line in place": {PATH: HEAD + FIRST + "route = torch.ops.app.route\n\n\n" + LAST},
+    "imported from elsewhere": {PATH: "from fast import route_tokens\n" + WITHOUT},
+    "under its name, written anew": {"app/fast.py": "def route_tokens(x):\n    return x.go()\n"},
+}
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["by the same commit", "by a later one"])
+@pytest.mark.parametrize("plant", PLANTS)
+def test_planted_back(upstream: Miniature, patch: bytes, plant: str, later: bool) -> None:
+    """Where it stands again, the patch is not retired; a reviewer is told of the place."""
+    edits = PLANTS[plant]
+    if later:
+        upstream.commit("Do without routing (#5)", {PATH: WITHOUT})
+        upstream.commit("Route again (#6)", edits)
+    else:
+        upstream.commit("Route otherwise (#5)", {PATH: WITHOUT, **edits})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict in (Verdict.CONFLICT, Verdict.MOVED, Verdict.ADAPTED)
+    if report.verdict is not Verdict.ADAPTED:  # git's merge found the lines in their place
+        places = {path for item in shown(report, EvidenceKind.CODE_MOVED) for path in item.paths}
+        assert set(edits) <= places
+
+
+@pytest.mark.parametrize("plant", [renamed, method, halves, str])
+def test_a_deleted_file_planted_back(
+    upstream: Miniature, patch: bytes, plant: Callable[[str], str]
+) -> None:
+    home = f"import os\n\n\n{OTHERS}"
+    upstream.commit("Plan (#5)", {PATH: None, "app/plan.py": home + plant(BODY)})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert "app/plan.py" in shown(report, EvidenceKind.CODE_MOVED)[0].paths
+
+
+# Hunks beside a gone one
+
+
+IMPORTED = ("from app.pages import take_page\n", "from app.pages import take_page, grow_page\n")
+USED = ("    best = best / scale\n", "    best = grow_page(best) / scale\n")
+
+
+def test_an_import_for_the_gone_function_goes_with_it(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {PATH: edited(TEXT, IMPORTED, USED)})
+    upstream.commit("Do without routing (#5)", {PATH: WITHOUT})
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.UNREACHABLE
+    assert len(judgement.report.hunks) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (("import torch\n", "import fast_torch as torch\n"), FIX),
+        (("import torch\n", "import torch\nimport checks\n"), FIX),
+        (IMPORTED, USED, ("= path.resolve()", "= grow_page(path)")),
+        (FIX, ("= path.resolve()", "= path.absolute()")),
+    ],
+    ids=["another module", "one more module", "used elsewhere", "another function"],
+)
+def test_a_hunk_that_does_more_stays(
+    upstream: Miniature, changes: tuple[tuple[str, str], ...]
+) -> None:
+    patch = upstream.patch("v1", {PATH: edited(TEXT, *changes)})
+    cut = edited(WITHOUT, ("import torch\n\n", "import torch, re\n\n"))
+    upstream.commit("Do without routing (#5)", {PATH: cut})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.CONFLICT
+
+
+def test_what_only_the_series_added_is_not_gone_from_upstream(upstream: Miniature) -> None:
+    ours = TEXT + "\n\n" + BODY.replace("route_tokens", "our_tokens").replace("topk", "ours")
+    first = upstream.detached("v1", "Our own", {PATH: ours})
+    second = upstream.detached(first, "Mend it", {PATH: edited(ours, ("ours(ours", "ours(9"))})
+    upstream.commit("Drop it all (#5)", {PATH: None})
+    upstream.tag("v2")
+    for judgement in judged(upstream, *map(upstream.format, (first, second))):
+        assert judgement.report.verdict is not Verdict.UNREACHABLE
+
+
+def test_lines_without_a_definition(miniature: MakeMiniature) -> None:
+    """A setting that was taken out, in a language that is not parsed."""
+    upstream = miniature()
+    block = "router:\n  balance_interval: 32\n  expert_capacity: auto\n  shared_experts: 2\n"
+    text = f"queue:\n  depth: 8\n{block}pages:\n  size: 64\n"
+    upstream.commit("Start (#1)", {"app.yaml": text})
+    upstream.tag("v1")
+    old = "  expert_capacity: auto\n  shared_experts: 2\n"
+    new = "  expert_capacity: fixed\n  shared_experts: 1\n"
+    patch = upstream.patch("v1", {"app.yaml": edited(text, (old, new))})
+    cut = upstream.commit("No router (#5)", {"app.yaml": edited(text, (block, ""))})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.UNREACHABLE
+    assert report.evidence[0].commit == cut
+
+
+# Following code that moved word for word
+
+SCORING = "app/scoring.py"
+HOME = "import torch\n\n\ndef spread(load):\n    return load.float().std()\n\n\n"
+
+
+def moved(upstream: Miniature, home: str = HOME + BODY, left: str = WITHOUT) -> None:
+    """v2, where the function is in another file."""
+    upstream.commit("Score elsewhere (#5)", {PATH: left, SCORING: home})
+    upstream.tag("v2")
+
+
+def test_a_function_that_moved_takes_its_hunks_along(upstream: Miniature, patch: bytes) -> None:
+    moved(upstream)
+    (judgement,) = judged(upstream, patch)
+    report = judgement.report
+    assert report.verdict is Verdict.MOVED
+    assert [(path.old, path.new) for path in report.paths] == [(PATH, SCORING)]
+    assert [hunk.state for hunk in report.hunks] == [HunkState.CARRIED]
+    (evidence,) = shown(report, EvidenceKind.CODE_MOVED)
+    assert (evidence.paths, evidence.pr) == ((SCORING,), 5)
+    assert judgement.patch
+    assert placed(upstream, "v2", judgement.patch.raw) == {
+        SCORING: (HOME + edited(BODY, FIX)).encode()
+    }
+
+
+def test_two_functions_that_moved_to_two_files(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX, ("= path.resolve()", "= path.real()"))})
+    files = {
+        PATH: HEAD + LAST,
+        SCORING: HOME + BODY,
+        "app/opening.py": "import torch\n\n\n" + FIRST,
+    }
+    upstream.commit("Split (#5)", files)
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    assert set(placed(upstream, "v2", judgement.patch.raw)) == {SCORING, "app/opening.py"}
+
+
+def test_a_hunk_in_a_function_that_stays(upstream: Miniature) -> None:
+    stays = ("= path.resolve()", "= path.real()")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX, stays)})
+    moved(upstream)
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    assert placed(upstream, "v2", judgement.patch.raw) == {
+        PATH: edited(WITHOUT, stays).encode(),
+        SCORING: (HOME + edited(BODY, FIX)).encode(),
+    }
+
+
+def test_a_wrapper_left_behind(upstream: Miniature, patch: bytes) -> None:
+    wrapper = "def route_tokens(*args):\n    return scoring.route_tokens(*args)\n\n\n"
+    moved(upstream, left=HEAD + FIRST + wrapper + LAST)
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    assert set(placed(upstream, "v2", judgement.patch.raw)) == {SCORING}
+
+
+def test_patches_on_each_other_move_together(upstream: Miniature) -> None:
+    one = edited(TEXT, FIX)
+    first = upstream.detached("v1", "One", {PATH: one})
+    second = upstream.detached(
+        first, "Two", {PATH: edited(one, ("logits.float()", "logits.half()"))}
+    )
+    moved(upstream)
+    results = judged(upstream, *map(upstream.format, (first, second)))
+    assert [each.report.verdict for each in results] == [Verdict.MOVED, Verdict.MOVED]
+    assert all(each.patch for each in results)
+
+
+RETURN = "    return best, experts\n"
+NEEDS_PAGES = (("    best = best / scale\n", "    best = take_page(best) / scale\n"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "home"),
+    [
+        ((FIX,), HOME + BODY.replace("    ", "  ")),
+        ((FIX,), HOME + edited(BODY, ("topk, dim=-1)", "topk, dim=1)"))),
+        ((FIX,), HOME + BODY + "\n\n" + BODY),
+        (NEEDS_PAGES, HOME + BODY),
+        (NEEDS_PAGES, "from app.main import take_page\n" + HOME + BODY),
+        ((("import torch\n", "import torch\nimport math\n"), FIX), HOME + BODY),
+        (
+            (FIX, ("    return best, experts\n", "    return best, experts\n\n\nLIMIT = 4\n")),
+            HOME + BODY,
+        ),
+    ],
+    ids=["re-indented", "changed", "twice", "unbound", "bound to another", "import", "beside it"],
+)
+def test_code_that_cannot_be_followed(
+    upstream: Miniature, changes: tuple[tuple[str, str], ...], home: str
+) -> None:
+    patch = upstream.patch("v1", {PATH: edited(TEXT, *changes)})
+    moved(upstream, home)
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert SCORING in [
+        path for item in shown(report, EvidenceKind.CODE_MOVED) for path in item.paths
+    ]
+
+
+def test_a_name_that_is_bound_to_the_same(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", {PATH: edited(TEXT, *NEEDS_PAGES)})
+    moved(upstream, "from app.pages import take_page\n" + HOME + BODY)
+    assert judged(upstream, patch)[0].report.verdict is Verdict.MOVED
+
+
+def test_a_twin_from_before_is_not_where_it_went(upstream: Miniature) -> None:
+    upstream.commit("Twin", {SCORING: HOME + BODY})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+    upstream.commit("Keep the twin (#5)", {PATH: WITHOUT})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == (SCORING,)
+
+
+KERNEL = (
+    "template <typename T>\n"
+    "__global__ void scale_kernel(T* out, const T* in, float by, int size) {\n"
+    "  const int at = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "  if (at < size) {\n    out[at] = static_cast<T>(float(in[at]) * by);\n  }\n}\n"
+)
+KERNELS = (
+    f"#include <cuda_fp16.h>\n\n#define LIMIT 65504.0f\n\n{KERNEL}\n"
+    "void launch_it(int n) {\n  go(n);\n}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ((("by);", "by * by);"),), Verdict.MOVED),
+        ((("* by);", "* fminf(by, LIMIT));"),), Verdict.CONFLICT),
+        ((("by);", "by * by);"), ("go(n)", "go(n + 1)")), Verdict.CONFLICT),
+    ],
+    ids=["inside", "another name", "a hunk outside"],
+)
+def test_a_kernel_that_moved(
+    miniature: MakeMiniature, change: tuple[tuple[str, str], ...], verdict: Verdict
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"csrc/all.cu": KERNELS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"csrc/all.cu": edited(KERNELS, *change)})
+    home = "#include <cuda_fp16.h>\n\n" + "".join(
+        f"int other_{n}() {{ return {n}; }}\n" for n in range(30)
+    )
+    upstream.commit(
+        "Scale elsewhere (#5)",
+        {"csrc/all.cu": KERNELS.replace(KERNEL, ""), "csrc/scale.cuh": home + KERNEL},
+    )
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is verdict
+
+
+# path-missing
+
+
+@pytest.mark.parametrize("plant", [str, renamed])
+def test_a_path_that_is_missing_does_not_retire_moved_code(
+    upstream: Miniature, plant: Callable[[str], str]
+) -> None:
+    fix = {PATH: edited(TEXT, FIX)}
+    patch = upstream.patch("v1", fix, trailers={"X-Retire-When": f"path-missing {PATH}"})
+    home = f"{HOME}{OTHERS}\n\n"
+    upstream.commit("Move (#5)", {PATH: None, SCORING: home + plant(BODY)})
+    upstream.tag("v2")
+    verdict = judged(upstream, patch)[0].report.verdict
+    assert verdict is (Verdict.MOVED if plant is str else Verdict.CONFLICT)
+
+
+def test_a_path_that_is_missing_retires_what_nobody_can_prove_gone(upstream: Miniature) -> None:
+    patch = upstream.patch(
+        "v1", {"app/pages.py": LAST + "\n"}, trailers={"X-Retire-When": "path-missing app/pages.py"}
+    )
+    upstream.commit("Drop pages (#5)", {"app/pages.py": None, PATH: HEAD + BODY})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict in (Verdict.EXPIRED, Verdict.UNREACHABLE)
