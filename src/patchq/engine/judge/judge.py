@@ -41,7 +41,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 17
+RULES = 18
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
