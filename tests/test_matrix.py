@@ -99,7 +99,12 @@ def test_a_cell_is_judged_or_remembered_or_new() -> None:
 
 
 def test_every_verdict_and_memory_has_its_own_mark() -> None:
-    assert list(MARKS) == [*(v.value for v in Verdict), *(m.value for m in Memory), "new"]
+    assert list(MARKS) == [
+        *(v.value for v in Verdict),
+        *(m.value for m in Memory),
+        "dropped",
+        "new",
+    ]
     for signs in (
         [mark.look.sign for mark in MARKS.values()],
         [mark.look.plain for mark in MARKS.values()],
@@ -273,7 +278,7 @@ def test_a_story_tells_every_base() -> None:
         "○ new  v1  2026-08-05",
         "",
         "✖ conflict  before → v2  2026-08-05",
-        "    needs a person · hunks: 1 carried, 1 conflicting, 1 gone, offset -2",
+        "    needs review · hunks: 1 carried, 1 conflicting, 1 gone, offset -2",
         "    after low.patch",
         "    conflicting-change: changed the lines of a.c hunk 2",
         "      81c7a54ec (#7) 2026-08-01 v2  Build for more",

@@ -22,13 +22,11 @@ pytestmark = pytest.mark.registry
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """A copy of the workspace; its v0.5.20 series carries a patch of the kernel tree too."""
+    """A copy of the workspace, as far as v0.5.20."""
     shutil.copy(ROOT / "upstream.lock", tmp_path)
     shutil.copytree(ROOT / "series", tmp_path / "series")
-    series = tmp_path / "series/v0.5.20"
-    shutil.copy(tmp_path / "series/v0.5.18" / KERNEL, series)
-    with (series / "series").open("a") as stream:
-        stream.write(f"{KERNEL}\n")
+    for later in ("v0.5.21", "v0.5.22", "v0.5.23"):
+        shutil.rmtree(tmp_path / "series" / later, ignore_errors=True)
     return tmp_path
 
 
@@ -49,8 +47,8 @@ def test_the_main_job_on_two_wheels(workspace: Path, patchq: CommandLine) -> Non
     carried = workspace / "series/v0.5.21"
     for name in found:
         assert (carried / name).read_bytes() == (workspace / "series/v0.5.20" / name).read_bytes()
-    (record,) = read_retired((carried / "retired.yaml").read_bytes(), Where("retired.yaml"))
-    assert (record.name, record.verdict) == ("qsa-gate-sm121.patch", Verdict.EXPIRED)
+    records = read_retired((carried / "retired.yaml").read_bytes(), Where("retired.yaml"))
+    assert ("qsa-gate-sm121.patch", Verdict.EXPIRED) in [(r.name, r.verdict) for r in records]
     run("export", "v0.5.21", "-o", "out", code=1)  # the kernel tree is not in the wheel
 
 

@@ -414,7 +414,12 @@ def test_a_patch_that_does_not_apply_ends_it(series: Series) -> None:
     series.add("app.patch", {"app/main.py": "x = 2\n"})
     series.patches["again.patch"] = series.patches["app.patch"]
     verification = verified(series, series.workspace(settings=NO_TARGETS))
-    assert [section.name for section in verification.sections] == ["requires", "fields", "apply"]
+    assert [section.name for section in verification.sections] == [
+        "continuity",
+        "requires",
+        "fields",
+        "apply",
+    ]
     assert verification.tree is None
     (failure,) = verification.sections[-1].failures
     assert failure.patch == "again.patch"

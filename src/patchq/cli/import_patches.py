@@ -239,6 +239,7 @@ def bring(here: Session, tag: str, found: Collected, options: Options, label: st
     from patchq.engine.importing.batch import bring_all
     from patchq.engine.importing.foreign import Foreigners
     from patchq.engine.importing.importing import Importer
+    from patchq.engine.series.continuity import begun_anew
     from patchq.engine.workspace.main_branch import main_tip
     from patchq.engine.workspace.transaction import Transaction
     from patchq.report.document import render_document
@@ -257,8 +258,11 @@ def bring(here: Session, tag: str, found: Collected, options: Options, label: st
             import_result.raise_failures(here, batch, found.errors)
         if batch.imported and not options.dry_run:
             transaction = Transaction(workspace, label)
-            importer.stage(transaction)
+            begun = begun_anew(workspace, directory)
+            importer.stage(transaction, begun)
             transaction.commit()
+            if begun is not None:
+                here.notice(f"series/{tag} begins anew: {begun.begins}")
     notices = (*found.notices, *batch.notices)
     for notice in (*notices, *(notice for one in batch.imported for notice in one.notices)):
         here.notice(str(notice))

@@ -207,6 +207,7 @@ def _show_taken(taken: Decided) -> None:
 def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -> int:
     """What came of it: the report, or at a stop what it waits for."""
     from patchq.cli import output
+    from patchq.engine.series.continuity import gaps
     from patchq.engine.verify.pins import misfits_of
     from patchq.engine.verify.requirement_changes import with_requirements
 
@@ -227,8 +228,13 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
                 f"{item.name} is needed again and not in the series: "
                 f"`patchq revive {item.name} --tag {rebased.onto.name}` brings it back"
             )
+        missing = gaps(run.workspace, rebased.onto.name)
+        for gap in missing:
+            run.notice(f"{gap.name} is {gap.words}: {gap.ways_on}")
         for remark in misfits_of(run.project, rebased.onto.name):
             run.notice(f"{remark.where}: {remark.text}")
+        if missing:
+            return 1
     return _code(rebased.report)
 
 

@@ -57,7 +57,8 @@ def report(
 
     Each verdict has its evidence. No series is written.
 
-    Exits 1 where a retired patch is needed again, or --fail-on says so.
+    Exits 1 if a retired patch is needed again, a patch vanished between two series without a
+    record, or --fail-on says so.
 
     \b
     Examples:
@@ -90,7 +91,7 @@ def report(
         told = with_requirements(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, commit_url=link)
-    found = any(_has(report, failing) or report.resurfaced for report in reports)
+    found = any(_has(report, failing) or report.resurfaced or report.lost for report in reports)
     return 1 if found else 0
 
 
@@ -102,6 +103,7 @@ def _has(report: Report, outcomes: Collection[Verdict | Memory]) -> bool:
 
 
 def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Rebased:
+    from patchq.engine.rebase.decided import lost
     from patchq.engine.rebase.forecast import forecast
     from patchq.engine.rebase.rebase import judge_series
 
@@ -110,7 +112,11 @@ def _judged(run: Session, series: str, onto: str | None, against: str | None) ->
             return forecast(run.project, series, against, progress)
     target = onto or run.project.base_after(series)
     with run.progress(f"judging {series} on {target}") as progress:
-        return judge_series(run.project, series, target, progress)
+        judged = judge_series(run.project, series, target, progress)
+    if target not in run.workspace.series_names():
+        return judged
+    remembered = (*judged.report.remembered, *lost(run.workspace, target))
+    return replace(judged, report=replace(judged.report, remembered=remembered))
 
 
 def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:

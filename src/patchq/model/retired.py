@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -48,6 +48,51 @@ class Retired:
     strip: int = 1
 
 
+@dataclass(frozen=True)
+class Lineage:
+    """How the patches of a series go on from those of the series before.
+
+    ``begins`` says why it does not go on from it at all. ``successors`` names for each patch that
+    was renamed, folded or split in this series what goes on with it.
+    """
+
+    begins: str | None = None
+    successors: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.begins is not None or bool(self.successors)
+
+    def succeed(self, names: Iterable[str], by: tuple[str, ...]) -> Lineage:
+        """With a record that the patches ``by`` go on with each of ``names``."""
+        records = dict(self.successors)
+        for name in names:
+            records[name] = tuple(dict.fromkeys((*records.get(name, ()), *by)))
+        return replace(self, successors=tuple(records.items()))
+
+    def successors_of(self, name: str) -> frozenset[str]:
+        """All that goes on with the patch ``name``, over any number of steps."""
+        return _reached(name, dict(self.successors))
+
+    def ancestors(self, name: str) -> frozenset[str]:
+        """All patches that ``name`` goes on with, over any number of steps."""
+        back: dict[str, tuple[str, ...]] = {}
+        for old, new in self.successors:
+            for each in new:
+                back[each] = (*back.get(each, ()), old)
+        return _reached(name, back)
+
+
+def _reached(name: str, steps: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for each in steps.get(waiting.pop(), ()):
+            if each not in found:
+                found.add(each)
+                waiting.append(each)
+    return frozenset(found)
+
+
 def provided_by_upstream(records: Iterable[Retired]) -> frozenset[str]:
     """The patches that left because upstream has all of them: the base has what they did.
 
@@ -70,13 +115,29 @@ def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     document = parse(raw, where)
     if document is None:
         return ()
-    document.check_version(VERSION)
     records: dict[tuple[str, str], Retired] = {}
-    for entry in document.fields("version", "patches")["patches"].sequence():
+    for entry in _fields(document)["patches"].sequence():
         record = _read_record(entry)
         if records.setdefault((record.name, record.since), record) is not record:
             entry.fail(f"{record.name} is given twice for {record.since}")
     return tuple(records.values())
+
+
+@lru_cache(maxsize=64)
+def read_lineage(raw: bytes, where: Where) -> Lineage:
+    """What ``raw`` says of how the series goes on from the one before it; raises as above."""
+    document = parse(raw, where)
+    if document is None:
+        return Lineage()
+    fields = _fields(document)
+    begins = fields["begins"].text() if "begins" in fields else None
+    rows = fields["successors"].items() if "successors" in fields else ()
+    return Lineage(begins, tuple((name, value.texts()) for name, value in rows))
+
+
+def _fields(document: YamlValue) -> dict[str, YamlValue]:
+    document.check_version(VERSION)
+    return document.fields("version", "patches", optional=("begins", "successors"))
 
 
 def _read_record(entry: YamlValue) -> Retired:
@@ -129,9 +190,16 @@ def _read_guard(entry: YamlValue) -> Guard:
     return Guard(match[2], match[1] == "+")
 
 
-def render_retired(records: Iterable[Retired]) -> bytes:
-    """``records`` as a file; reading it gives ``records`` again."""
-    return dump({"version": VERSION, "patches": [_render_record(record) for record in records]})
+def render_retired(records: Iterable[Retired], lineage: Lineage | None = None) -> bytes:
+    """``records`` and ``lineage`` as a file; reading it gives them again."""
+    known = lineage or Lineage()
+    fields = {
+        "version": VERSION,
+        "begins": known.begins,
+        "successors": {name: list(by) for name, by in known.successors} or None,
+        "patches": [_render_record(record) for record in records],
+    }
+    return dump(_given(fields))
 
 
 def _render_record(record: Retired) -> dict[str, Any]:

@@ -165,17 +165,23 @@ class Memory(Enum):
     RESURFACED = "resurfaced"  # upstream undid it: the patch is needed again
     HELD = "held"  # waits for a person
     UNKNOWN = "unknown"  # cannot be judged again on this base
+    LOST = "lost"  # neither in the next series nor in its memory: nobody said why
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """A patch of ``retired.yaml``, judged again: what it was retired as, and what it is now."""
+    """A patch of ``retired.yaml``, judged again: what it was retired as, and what it is now.
+
+    Of one that is lost, ``since`` is the last series that has it, and ``missing`` the first without
+    it; it was retired as nothing.
+    """
 
     name: str
-    retired_as: Verdict
+    retired_as: Verdict | None
     since: str
     memory: Memory
     now: PatchReport | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,11 @@ class Report:
         """The retired patches that upstream made necessary again."""
         return tuple(item for item in self.remembered if item.memory is Memory.RESURFACED)
 
+    @property
+    def lost(self) -> tuple[Remembered, ...]:
+        """The patches that vanished between two series."""
+        return tuple(item for item in self.remembered if item.memory is Memory.LOST)
+
 
 @dataclass(frozen=True)
 class Column:
@@ -226,6 +237,16 @@ class Column:
         """What became of the patch ``name`` on this base, None where it was not judged."""
         patches = self.report.patches if self.report else ()
         return next((patch for patch in patches if patch.name == name), None)
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether its own series leaves something open."""
+        report = self.report
+        return bool(
+            self.has_series
+            and report
+            and (report.lost or any(item.memory is Memory.HELD for item in report.remembered))
+        )
 
     def memory(self, name: str) -> Remembered | None:
         """What became of the retired patch ``name`` on this base, None where none is."""
@@ -268,6 +289,13 @@ class Matrix:
 
     @property
     def open(self) -> tuple[Column, ...]:
-        """The judged bases after the newest series: what their reports ask is not decided yet."""
+        """The judged bases that ask for a decision.
+
+        All after the newest series; of the others those on which a patch is lost or held.
+        """
         newest = max((n for n, column in enumerate(self.columns) if column.has_series), default=-1)
-        return tuple(column for column in self.columns[newest + 1 :] if column.report)
+        return tuple(
+            column
+            for number, column in enumerate(self.columns)
+            if column.report and (number > newest or column.is_unsettled)
+        )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError, Where
 from patchq.model.lock import Lock, read_lock
 from patchq.model.patch import Patch, read_patch
-from patchq.model.retired import Retired, read_retired
+from patchq.model.retired import Lineage, Retired, read_lineage, read_retired
 from patchq.model.series import Series, SeriesEntry, read_series
 from patchq.model.settings import Settings, read_settings
 from patchq.model.trust import TrustedTree, read_trust
@@ -41,6 +41,7 @@ class SeriesDirectory:
     patches: Mapping[str, Patch]
     retired: tuple[Retired, ...] = ()
     recipe: bytes | None = None
+    lineage: Lineage = field(default_factory=Lineage)
 
     @property
     def out_of_series(self) -> tuple[Retired, ...]:
@@ -134,6 +135,12 @@ class Workspace:
         raw = _read_if_there(path)
         return () if raw is None else read_retired(raw, self._where(path))
 
+    def lineage(self, tag: str) -> Lineage:
+        """How the series on ``tag`` goes on from the one before; raises :class:`InputError`."""
+        path = self.series_path(tag) / RETIRED
+        raw = _read_if_there(path)
+        return Lineage() if raw is None else read_lineage(raw, self._where(path))
+
     def recipe(self, tag: str) -> Recipe:
         """The recipe of the series on ``tag``; raises :class:`InputError` where it is malformed."""
         from patchq.model.recipe import read_recipe  # packaging, which few commands need
@@ -178,9 +185,10 @@ class Workspace:
             except InputError as error:
                 problems.append(error)
         retired: tuple[Retired, ...] = ()
+        lineage = Lineage()
         recipe = None
         try:
-            retired = self.retired(tag)
+            retired, lineage = self.retired(tag), self.lineage(tag)
         except InputError as error:
             problems.append(error)
         try:
@@ -188,7 +196,8 @@ class Workspace:
             self.recipe(tag)
         except InputError as error:
             problems.append(error)
-        return SeriesDirectory(tag, path, series, patches, retired, recipe), tuple(problems)
+        directory = SeriesDirectory(tag, path, series, patches, retired, recipe, lineage)
+        return directory, tuple(problems)
 
     def unlocked(self) -> tuple[str, ...]:
         """The directories of ``series/`` that hold a series for a base the lock does not have."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchq.model.verdict import Column, Matrix, Memory, PatchReport, Remembered, Verdict
-from patchq.report.look import MEMORIES, NEW, VERDICTS, Look
+from patchq.report.look import DROPPED, MEMORIES, NEW, VERDICTS, Look
 
 NEW_WORD = "new"
+DROPPED_WORD = "dropped"
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,14 @@ _REMEMBERED: dict[Memory, str] = {
     Memory.RESURFACED: "retired, needed again",
     Memory.HELD: "waits for a decision",
     Memory.UNKNOWN: "retired, cannot be judged here",
+    Memory.LOST: "not in this series, and nobody recorded why",
 }
 MARKS: dict[str, Mark] = {
     mark.word: mark
     for mark in (
         *(Mark(verdict.value, VERDICTS[verdict], words) for verdict, words in _MEANINGS.items()),
         *(Mark(memory.value, MEMORIES[memory], words) for memory, words in _REMEMBERED.items()),
+        Mark(DROPPED_WORD, DROPPED, "left out by a decision"),
         Mark(NEW_WORD, NEW, "joined the series here"),
     )
 }
@@ -65,7 +68,8 @@ def cell(column: Column, name: str) -> Cell | None:
     A judgement counts before a memory, and both before the patch's joining.
     """
     if patch := column.patch(name):
-        return Cell(name, column, MARKS[patch.verdict.value], patch=patch)
+        word = patch.verdict.value if patch.skipped is None else DROPPED_WORD
+        return Cell(name, column, MARKS[word], patch=patch)
     if item := column.memory(name):
         return Cell(name, column, MARKS[item.memory.value], patch=item.now, remembered=item)
     return Cell(name, column, MARKS[NEW_WORD]) if name in column.introduced else None

@@ -79,7 +79,7 @@ def _requirement(change: RequirementChange) -> dict[str, Any]:
 def _remembered(item: Remembered) -> dict[str, Any]:
     return {
         "name": item.name,
-        "retired_as": item.retired_as.value,
+        "retired_as": item.retired_as.value if item.retired_as else None,
         "since": item.since,
         "memory": item.memory.value,
         "now": item.now.verdict.value if item.now else None,

@@ -35,6 +35,8 @@ MEMORIES: dict[Memory, Look] = {
     Memory.RESURFACED: Look("↺", "@", "bold red"),
     Memory.HELD: Look("‖", "%", "bold red"),
     Memory.UNKNOWN: Look("¿", "_", "magenta"),
+    Memory.LOST: Look("⊘", "$", "bold red"),
 }
 
+DROPPED = Look("−", "-", "dim")
 NEW = Look("○", "o", "bold")

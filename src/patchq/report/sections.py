@@ -48,10 +48,10 @@ def in_section(report: Report, part: ReportSection) -> tuple[PatchReport, ...]:
 
 
 def to_decide(report: Report) -> tuple[Remembered, ...]:
-    """The patches out of the series that need a person: the resurfaced, then the held."""
+    """The patches out of the series that need a decision: resurfaced, lost, held, in this order."""
     return tuple(
         item
-        for memory in (Memory.RESURFACED, Memory.HELD)
+        for memory in (Memory.RESURFACED, Memory.LOST, Memory.HELD)
         for item in report.remembered
         if item.memory is memory
     )
@@ -72,6 +72,8 @@ def settled(report: Report) -> str:
 
 def remembered_words(item: Remembered) -> str:
     """Why a remembered patch is where it is, in words."""
+    if item.memory is Memory.LOST or item.retired_as is None:
+        return f"in {item.since}, not in {item.missing}, no record"
     now = f", now {item.now.verdict.value}" if item.now else ""
     left = "held" if item.memory is Memory.HELD else "retired"
     return f"{left} as {item.retired_as.value} on {item.since}{now}"

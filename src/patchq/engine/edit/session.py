@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
@@ -19,7 +19,7 @@ from enum import Enum
 from patchq.engine.edit.state import WAYS_ON, WORKTREE, Edit, forget, is_open, load, save
 from patchq.engine.rebase.operation import hash_files, hash_inputs, hash_target
 from patchq.engine.rebase.resolved_patch import changed_paths
-from patchq.engine.series.edits import Edited, dropped
+from patchq.engine.series.edits import Edited, dropped, with_lineage
 from patchq.engine.series.header_edit import rename_required
 from patchq.engine.series.message import Wording, head_of, normalised, now, slug, wording
 from patchq.engine.series.naming import patch_name
@@ -371,6 +371,7 @@ class _Refresh:
     def __init__(
         self, project: Project, edit: Edit, old: SeriesDirectory, chain: Sequence[_Commit]
     ):
+        self._workspace = project.workspace
         self._store = project.store
         self._objects = project.store.objects
         self._edit = edit
@@ -409,8 +410,25 @@ class _Refresh:
             *self._outcomes(named, new),
             *(RefreshedPatch(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
         ]
-        edited = Edited(self._old, new, self._restacker.notices)
+        edited = with_lineage(
+            self._workspace,
+            Edited(self._old, new, self._restacker.notices),
+            self._successors(named, folded),
+        )
         return Refreshed(self._edit, edited, tuple(outcomes))
+
+    def _successors(
+        self, named: Sequence[_Named], folded: Iterable[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """What goes on with the patches that were renamed, split or folded."""
+        found: dict[str, tuple[str, ...]] = {}
+        for item in named:
+            if item.source is not None:
+                found[item.source] = (*found.get(item.source, ()), item.name)
+        for name in folded:
+            paths = self._commit(name).after.keys()
+            found[name] = tuple(item.name for item in named if paths & item.commit.after.keys())
+        return {name: by for name, by in found.items() if by != (name,)}
 
     # -- which commit is which patch -------------------------------------------------------------
 

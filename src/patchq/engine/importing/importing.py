@@ -32,6 +32,7 @@ from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import author_of
 from patchq.model.header import HeaderForm, description
 from patchq.model.patch import Patch, read_patch, repair
+from patchq.model.retired import Lineage
 from patchq.model.series import Guard, Series, SeriesEntry, check_name
 from patchq.model.workspace import SeriesDirectory
 
@@ -182,9 +183,14 @@ class Importer:
         asked = self._terms.paths
         return asked if asked or given.strip in (None, 0, 1) else Paths(given.strip)
 
-    def stage(self, transaction: Transaction) -> None:
-        """Write the series with its new patches."""
-        new = replace(self._directory, series=self._series, patches=self._patches)
+    def stage(self, transaction: Transaction, lineage: Lineage | None = None) -> None:
+        """Write the series with its new patches, with ``lineage`` where that is another."""
+        new = replace(
+            self._directory,
+            series=self._series,
+            patches=self._patches,
+            lineage=lineage or self._directory.lineage,
+        )
         changes(self._directory, new).stage(transaction, self._directory)
 
     def _check_name(self, given: Given) -> None:

@@ -33,15 +33,16 @@ from patchq.model.verdict import (
 )
 
 _CARRIED = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
-_ABSENT = frozenset(
+_OF_UPSTREAM = frozenset(
     {
+        EvidenceKind.CONFLICTING_CHANGE,
         EvidenceKind.PATH_GONE,
         EvidenceKind.SYMBOL_GONE,
         EvidenceKind.CODE_MOVED,
         EvidenceKind.MERGED,
     }
 )
-"""Evidence that speaks of what upstream has no longer, or has already."""
+"""Evidence of what upstream did to the code, which it never had where a lost patch brought it."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ def _blocked(
         for hunk in report.hunks
     )
     others = any((hunk.file, hunk.index) not in standing for hunk in report.hunks)
-    said = tuple(item for item in report.evidence if others or item.kind not in _ABSENT)
+    said = tuple(item for item in report.evidence if others or item.kind not in _OF_UPSTREAM)
     kept = report.verdict in (Verdict.DRIFTED, Verdict.SUPERSEDED)
     undone = any(item.takes_back for item in stands)
     return replace(

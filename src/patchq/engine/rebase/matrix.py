@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.project import Project
@@ -17,7 +18,8 @@ from patchq.model.verdict import Column, Matrix, Story
 def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
     """Every patch against every locked base from the first series on.
 
-    On each base the newest series strictly before it is judged, as ``patchq rebase`` would.
+    On each base the newest series strictly before it is judged, as ``patchq rebase`` would; where
+    the base has a series of its own, what that decided is told.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
@@ -100,7 +102,11 @@ def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
     if earlier:
         before = set(project.workspace.series(earlier[-1]).names)
         report = judge_series(project, earlier[-1], base.name).report
-    own = project.workspace.series(base.name).names if base.name in names else ()
+    own: tuple[str, ...] = ()
+    if base.name in names:
+        directory = project.workspace.load(base.name)
+        own = directory.series.names
+        report = report and as_decided(project.workspace, report, directory)
     return Column(
         base=base.name,
         commit=base.commit,

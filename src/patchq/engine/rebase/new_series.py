@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq.engine.rebase.rebase import Rebased
-from patchq.model.retired import RecordState, Retired, render_retired
+from patchq.model.retired import Lineage, RecordState, Retired, render_retired
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import RECIPE, RETIRED, SERIES, SeriesDirectory
 
@@ -34,6 +34,7 @@ def new_directory(rebased: Rebased) -> dict[str, bytes]:
             series=source.series.without(left),
             patches=carried,
             retired=_memory(source.out_of_series, records),
+            lineage=Lineage(),
         )
     )
 
@@ -42,8 +43,8 @@ def directory_files(directory: SeriesDirectory) -> dict[str, bytes]:
     """The files that a series directory is made of, by name."""
     files = {SERIES: directory.series.raw}
     files.update((name, patch.raw) for name, patch in directory.patches.items())
-    if directory.retired:
-        files[RETIRED] = render_retired(directory.retired)
+    if directory.retired or directory.lineage:
+        files[RETIRED] = render_retired(directory.retired, directory.lineage)
     if directory.recipe is not None:
         files[RECIPE] = directory.recipe
     return files

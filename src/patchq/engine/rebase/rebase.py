@@ -9,11 +9,13 @@ from functools import cached_property
 
 from patchq.engine.judge.cache import VerdictCache, kept_verdicts
 from patchq.engine.judge.case import Judgement
-from patchq.engine.rebase.moved_recipe import moved_recipe
+from patchq.engine.rebase.decided import lost
 from patchq.engine.rebase.operation import Decision
 from patchq.engine.rebase.recorded_resolutions import Resolutions
 from patchq.engine.rebase.retired import recall
 from patchq.engine.rebase.series_run import Progress, SeriesRun, Solver, Stop
+from patchq.engine.series.continuity import gaps, port_command
+from patchq.engine.series.variants import moved_recipe
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
@@ -76,7 +78,8 @@ def judge_series(
         span, directory, ages(project.workspace, source), cache, progress, solver
     )
     recalled = recall(project, directory, onto)
-    report = replace(rebased.report, remembered=tuple(item.remembered for item in recalled))
+    remembered = (*(item.remembered for item in recalled), *lost(project.workspace, source))
+    report = replace(rebased.report, remembered=remembered)
     return replace(rebased, report=report)
 
 
@@ -115,10 +118,12 @@ def rebase_series(
 def refuse_existing(workspace: Workspace, tag: str) -> None:
     """Raise :class:`InputError` where ``tag`` has a series already."""
     if workspace.series_path(tag).exists():
+        missing = [gap for gap in gaps(workspace, tag) if gap.carried]
+        bring = f"{port_command(missing)} brings what it lacks. " if missing else ""
         raise InputError(
             f"there is a series on {tag} already",
             where=Where(f"series/{tag}"),
-            hint="--replace rebases over it; --dry-run only judges.",
+            hint=f"{bring}--replace rebases over it; --dry-run only judges.",
         )
 
 

@@ -37,7 +37,9 @@ def find_resurfaced(project: Project, directory: SeriesDirectory) -> tuple[Remem
     )
     if directory.retired:
         base = project.lock.base(directory.tag)
-        keep_resurfaced(project.workspace, base, render_retired(directory.retired), found)
+        keep_resurfaced(
+            project.workspace, base, render_retired(directory.retired, directory.lineage), found
+        )
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
+from patchq.engine.series.continuity import gaps
 from patchq.engine.series.header_edit import add_field, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
@@ -28,7 +29,7 @@ from patchq.model.patch import Patch
 from patchq.model.retired import RecordState, Retired
 from patchq.model.series import Guard, SeriesEntry
 from patchq.model.verdict import Verdict
-from patchq.model.workspace import SeriesDirectory
+from patchq.model.workspace import SeriesDirectory, Workspace
 
 _ENDS = ("x-retire-when", "x-upstream-pr")
 _SINGLE = (
@@ -93,7 +94,8 @@ class PatchPart:
 def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -> Edited:
     """The series without the patches ``names``, or with held ones let go.
 
-    They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten.
+    They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten. With a
+    reason, a patch that vanished since the series before can be named as well.
     """
     old = project.workspace.load(tag)
     held = {
@@ -101,11 +103,16 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
         for record in old.retired
         if record.standing is RecordState.HELD and record.name not in old.series.names
     }
-    leaving = [name for name in names if name not in held]
+    missing = _missing(project.workspace, old, names) if reason is not None else {}
+    leaving = [name for name in names if name not in held and name not in missing]
     restacker = _restacker(project, tag)
     works = restacker.works(old, lenient=True)
     new = restacker.restack(old, old.series.without(leaving), works)
-    gone = (*(held[name] for name in names if name in held), *(_left(old, n) for n in leaving))
+    gone = (
+        *(held[name] for name in names if name in held),
+        *missing.values(),
+        *(_left(old, name) for name in leaving),
+    )
     kept = tuple(record for record in old.retired if record.name not in names)
     if reason is not None:
         records = (
@@ -115,6 +122,23 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
         kept = (*kept, *records)
     remarks = tuple(notice for notice in restacker.notices if notice.split()[0] not in leaving)
     return Edited(old, replace(new, retired=kept), remarks)
+
+
+def _missing(
+    workspace: Workspace, directory: SeriesDirectory, names: Sequence[str]
+) -> dict[str, Retired]:
+    """Those of ``names`` that vanished since the series before, as they are there."""
+    wanted = set(names).difference(directory.series.names)
+    if not wanted:
+        return {}
+    found: dict[str, Retired] = {}
+    for gap in gaps(workspace, directory.tag):
+        if gap.name in wanted:
+            before = workspace.load(gap.earlier)
+            known = next((record for record in before.retired if record.name == gap.name), None)
+            record = known or _left(before, gap.name)
+            found[gap.name] = replace(record, since=directory.tag)
+    return found
 
 
 def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
@@ -131,7 +155,8 @@ def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
         )
         for other, patch in old.patches.items()
     }
-    return Edited(old, replace(old, series=series, patches=patches))
+    edited = Edited(old, replace(old, series=series, patches=patches))
+    return with_lineage(project.workspace, edited, {name: (target,)})
 
 
 def move(project: Project, tag: str, names: Sequence[str], place: Place) -> Edited:
@@ -180,7 +205,8 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     left = {name: other for name, other in works.items() if name not in names}
     renamed = _requiring(left, names, into)
     kept = [entry for entry in together.entries if entry.name not in names]
-    return _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
+    edited = _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
+    return with_lineage(project.workspace, edited, dict.fromkeys(names, (into,)))
 
 
 def split(
@@ -226,7 +252,8 @@ def split(
         name: Work(patch, {path: work.before[path] for path in first}, first),
         target: Work(new, {path: middle[path] for path in second}, second),
     }
-    return _same_tree(project, old, order, restacker, changed)
+    edited = _same_tree(project, old, order, restacker, changed)
+    return with_lineage(project.workspace, edited, {name: (name, target)})
 
 
 def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edited:
@@ -236,6 +263,26 @@ def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edi
     series = old.series.guard(name, guards)
     new = restacker.restack(old, series, restacker.works(old))
     return Edited(old, new, restacker.notices)
+
+
+def with_lineage(
+    workspace: Workspace, edited: Edited, successors: Mapping[str, tuple[str, ...]]
+) -> Edited:
+    """With a record of what goes on with the patches that ``successors`` names.
+
+    Only those that another series has need one.
+    """
+    tag, lineage = edited.old.tag, edited.new.lineage
+    others = {
+        name
+        for other in workspace.series_names()
+        if other != tag
+        for name in workspace.series(other).names
+    }
+    for name, by in successors.items():
+        if name in others or lineage.ancestors(name):
+            lineage = lineage.succeed((name,), by)
+    return replace(edited, new=replace(edited.new, lineage=lineage))
 
 
 def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()) -> Restacker:

@@ -13,6 +13,7 @@ from datetime import date
 from difflib import get_close_matches
 from enum import Enum
 
+from patchq.engine.series.continuity import gaps
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
 from patchq.model.diff import ChangeKind, FileChange, Hunk
@@ -57,6 +58,7 @@ class Code(Enum):
     NEVER_APPLIED = "never-applied"
     TRAILING_BLANKS = "trailing-blanks"
     NOT_FOR_QUILT = "not-for-quilt"
+    NO_RECORD = "no-record"
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
         *_malformed(lambda: workspace.recipe(tag)),
         *_check_files(workspace, tag, series, patches),
         *_check_guards(workspace, series),
+        *_check_continuity(workspace, tag),
     ]
     for entry in series.entries:
         if entry.name in patches:
@@ -218,6 +221,18 @@ def _check_guards(workspace: Workspace, series: Series) -> Iterator[Finding]:
         text = f"guard {name} is not in series/patchq.yaml; {advice}"
         where = Where(series.where.file, line)
         yield Finding(Severity.WARNING, Code.UNKNOWN_GUARD, where, text)
+
+
+def _check_continuity(workspace: Workspace, tag: str) -> Iterator[Finding]:
+    """What the series before has, and this one neither has nor remembers."""
+    try:
+        found = gaps(workspace, tag)
+    except InputError:
+        return  # one of the two cannot be read, which is a finding of its own
+    where = Where(str((workspace.series_path(tag) / SERIES).relative_to(workspace.root)))
+    for gap in found:
+        text = f"{gap.name} is {gap.words}: {gap.ways_on}"
+        yield Finding(Severity.ERROR, Code.NO_RECORD, where, text)
 
 
 def _error(patch: Patch) -> InputError | None:

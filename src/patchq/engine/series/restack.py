@@ -339,6 +339,6 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
     if new.series.raw != old.series.raw:
         written[SERIES] = new.series.raw
     retired = tuple(record for record in new.retired if record.name not in new.series.names)
-    if retired != old.retired:
-        written[RETIRED] = render_retired(retired)
+    if (retired, new.lineage) != (old.retired, old.lineage):
+        written[RETIRED] = render_retired(retired, new.lineage)
     return DirectoryChanges(written, tuple(name for name in before if name not in after))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from patchq.engine.series.continuity import gaps, series_before
 from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.verify.subject import Subject
+from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
@@ -14,6 +16,22 @@ from patchq.model.retired import RecordState
 from patchq.model.settings import PROJECT
 from patchq.model.verdict import Remembered
 from patchq.model.verification import Failure, Remark, Section
+
+
+def continuity(project: Project, selection: Selection) -> Section:
+    """Nothing vanished between the series before and this one."""
+    tag = selection.directory.tag
+    found = gaps(project.workspace, tag)
+    failures = tuple(Failure(f"{gap.words}: {gap.ways_on}", patch=gap.name) for gap in found)
+    before = series_before(project.workspace, tag)
+    begins = selection.directory.lineage.begins
+    if before is None:
+        summary = "the first series"
+    elif begins is not None:
+        summary = f"begins anew: {begins}"
+    else:
+        summary = f"all of {before} is here or recorded"
+    return Section("continuity", summary, failures)
 
 
 def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
@@ -34,12 +52,16 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     tag = selection.directory.tag
     notes = tuple(
         Remark(
-            f"{item.name} left the series as {item.retired_as.value} on {item.since} and is needed "
+            f"{item.name} left the series as {_word(item)} on {item.since} and is needed "
             f"again: `patchq revive {item.name} --tag {tag}` brings it back"
         )
         for item in resurfaced
     )
     return Section("requires", f"{count} X-Requires, nothing held", tuple(failures), notes)
+
+
+def _word(item: Remembered) -> str:
+    return item.retired_as.value if item.retired_as else item.memory.value
 
 
 def expectations(subject: Subject) -> Section:

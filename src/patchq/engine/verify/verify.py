@@ -49,7 +49,11 @@ def verify_series(
     total = len(CHECKS) + 2
     progress(0, total, "apply")
     resurfaced = find_resurfaced(project, selection.directory)
-    sections = [checks.order(selection, resurfaced), fields.readable(selection)]
+    sections = [
+        checks.continuity(project, selection),
+        checks.order(selection, resurfaced),
+        fields.readable(selection),
+    ]
     if sections[-1].failures:
         return _verification(project, selection, None, sections, Evaluated((), ()))
     base = project.lock.base(selection.directory.tag)
