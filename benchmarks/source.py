@@ -244,11 +244,13 @@ class FileDiff:
         )
 
     def replaces(self, first: int, end: int) -> bool:
-        """Whether a good part of the lines from ``first`` to ``end`` has others in its place."""
+        """Whether half of the lines from ``first`` to ``end``, or more, went for others.
+
+        So many must have come as half of what went with them: fewer may belong beside it.
+        """
         return self.new is not None and any(
-            cut.start < end
-            and first < cut.start + cut.count
-            and cut.added >= max(3, 0.3 * (end - first))
+            2 * (min(end, cut.start + cut.count) - max(first, cut.start)) >= end - first
+            and 2 * cut.added >= max(cut.count, 6)
             for cut in self.cuts
         )
 
