@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "patchq"
 # each room with the floors below it: a room may import any of a lower floor, none of its own
 FLOORS = (
     ("errors", "signals"),
-    ("files", "sandbox", "topics"),
+    ("files", "sandbox", "scratch", "topics"),
     ("kept_answers",),
     ("model",),
     ("git",),

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _ASIDE = re.compile(r"\..+\.(\d+)\.new")
@@ -54,6 +57,21 @@ def sweep(directory: Path) -> None:
             match = _ASIDE.fullmatch(file.name)
             if match and not _is_alive(int(match[1])):
                 file.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_beside(directory: Path, prefix: str) -> Iterator[Path]:
+    """A directory in ``directory``, gone when done; those of killed processes go first.
+
+    Raises :class:`OSError` if it cannot be made.
+    """
+    left = re.compile(rf"{re.escape(prefix)}(\d+)\.\w+")
+    for entry in directory.iterdir():
+        match = left.fullmatch(entry.name)
+        if match and entry.is_dir() and not _is_alive(int(match[1])):
+            shutil.rmtree(entry, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{prefix}{os.getpid()}.", dir=directory) as scratch:
+        yield Path(scratch)
 
 
 def _is_alive(process: int) -> bool:

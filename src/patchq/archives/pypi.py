@@ -10,13 +10,13 @@ import importlib.util
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.archives.reader import sha256_of
 from patchq.errors import InputError, UpstreamError, Where
+from patchq.files import scratch_beside
 
 _REQUIREMENT = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==(?P<version>[A-Za-z0-9.!+_-]+)"
@@ -93,8 +93,8 @@ def download(
             return present
     attempts = _attempts(requirement, python, platform, file)
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as scratch:
-        brought = _bring(requirement, Path(scratch), attempts)
+    with scratch_beside(directory, ".download-") as scratch:
+        brought = _bring(requirement, scratch, attempts)
         _check(brought, file, sha256)
         return brought.replace(directory / brought.name)
 

@@ -15,6 +15,7 @@ from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import FindingsError, InputError
+from patchq.scratch import scratch_root
 
 if TYPE_CHECKING:
     from patchq.engine.export.building import Building
@@ -198,7 +199,7 @@ def _write(
 
 def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[str, bytes]) -> None:
     """Write one file to standard output; what would go beside it is left out."""
-    with tempfile.TemporaryDirectory(prefix="patchq-export-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="export-", dir=scratch_root()) as scratch:
         place = Path(scratch, "export")
         exported = _write(run, building, form, place, beside)
         with place.open("rb") as content:

@@ -164,6 +164,7 @@ def _check(run: Session, names: list[str], *, as_json: bool) -> None:
     bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
     remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
     bad, rows = [], []
+    run.store.check(base for base in bases if run.store.objects.has(base.commit))
     for base, found in moved(Upstream(run.store, remote), bases):
         rows.append({"name": base.name, "locked": base.commit, "upstream": found})
         if found not in (None, base.commit):

@@ -18,6 +18,7 @@ from git.index.typ import BaseIndexEntry, IndexEntry
 from patchq.git.merge import read_stage
 from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git
+from patchq.scratch import scratch_root
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Applier:
         before = self._visible(tree, paths)
         files = (entry for entry in before.values() if entry and entry.mode != GITLINK_MODE)
         self._objects.verify(entry.oid for entry in files)
-        with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_root()) as scratch:
             index = _Index(self._git, Path(scratch, "index"))
             refused = index.write({path: entry for path, entry in before.items() if entry})
             refused = refused or index.apply(diff, strip, directory, context)

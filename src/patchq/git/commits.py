@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
+from patchq.errors import UpstreamError
 from patchq.git.objects import Objects
 
+_TIME = re.compile(rb" (\d{1,11}) ([-+])([01]\d[0-5]\d)$")
 _SIGNATURE = re.compile(r"(.*) (\d+ [-+]\d{4})$")
 
 
@@ -20,6 +23,16 @@ class Commit:
     author: str
     date: str
     message: str
+
+
+def committed(objects: Objects, oid: str) -> datetime:
+    """When the commit ``oid`` was committed, in its own zone."""
+    for line in objects.read(oid).partition(b"\n\n")[0].split(b"\n"):
+        if line.startswith(b"committer ") and (match := _TIME.search(line)):
+            minutes = int(match[3][:2]) * 60 + int(match[3][2:])
+            zone = timezone(timedelta(minutes=-minutes if match[2] == b"-" else minutes))
+            return datetime.fromtimestamp(int(match[1]), zone)
+    raise UpstreamError(f"commit {oid} has no committer's date")
 
 
 def read_commit(objects: Objects, oid: str) -> Commit:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from patchq.git.objects import Objects, decode_path
 from patchq.git.process import Git, GitFailedError, Result
+from patchq.scratch import scratch_root
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Merger:
         self, ours: bytes, base: bytes, theirs: bytes, labels: tuple[str, str, str]
     ) -> bytes:
         """Merge by lines, with labelled diff3 markers where they conflict (git-merge-file(1))."""
-        with tempfile.TemporaryDirectory(prefix="patchq-merge-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="merge-", dir=scratch_root()) as scratch:
             files = [Path(scratch, name) for name in ("ours", "base", "theirs")]
             for file, content in zip(files, (ours, base, theirs), strict=True):
                 file.write_bytes(content)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from patchq.errors import UpstreamError
+from patchq.git.leftovers import packing
 from patchq.git.process import user_environment
+from patchq.git.watched import run_watched
 
 # `git rev-parse --local-env-vars`: these tie git to one repository. GIT_CONFIG_COUNT is not among
 # ours: build services hand over credentials and insteadOf in it.
@@ -105,9 +106,9 @@ class Remote:
         self._fetch("--stdin", "--", _NAME, options=_BY_ID, ids=wanted)
 
     def _fetch(self, *args: str, options: Sequence[str] = (), ids: bytes | None = None) -> None:
-        progress = "--progress" if self._terminal else "--quiet"
         options = (*_promisor(self.url), *options)
-        self._run(*_FETCH, progress, *args, capture=False, options=options, stdin=ids)
+        with packing(self._store):
+            self._run(*_FETCH, "--progress", *args, capture=False, options=options, stdin=ids)
 
     def _run(
         self,
@@ -123,23 +124,19 @@ class Remote:
             "GIT_DIR": str(self._store),
         }
         environment.setdefault("GIT_TERMINAL_PROMPT", "1" if self._terminal else "0")
-        result = subprocess.run(
+        result = run_watched(
             ["git", *_PINNED, *options, *args],
-            env=environment,
-            stdin=None if self._terminal or stdin is not None else subprocess.DEVNULL,
-            input=stdin,
-            stdout=subprocess.PIPE if capture else None,
-            stderr=None if self._terminal and not capture else subprocess.PIPE,
-            check=False,
+            environment,
+            stdin=stdin,
+            terminal=self._terminal,
+            show=self._terminal and not capture,
         )
-        if result.returncode:
-            words = (result.stderr or b"").decode(errors="replace").strip().splitlines()
-            reason = words[-1] if words else f"git {args[0]}: exit status {result.returncode}"
+        if result.status:
             raise UpstreamError(
-                f"{_shown(self.url)}: {reason}",
+                f"{_shown(self.url)}: {result.reason}",
                 hint="Check the URL and the network, or lend a clone with --upstream PATH.",
             )
-        return result.stdout or b""
+        return result.stdout
 
 
 def _shown(url: str) -> str:

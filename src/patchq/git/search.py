@@ -14,6 +14,7 @@ from pathlib import Path
 
 from patchq.git.objects import decode_path, encode_path
 from patchq.git.process import Git
+from patchq.scratch import scratch_root
 
 _GLOB = re.compile(r"[][*?\\]")
 _ESCAPED = r"\\\g<0>"
@@ -30,7 +31,7 @@ def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[
     wanted = {line for line in lines if b"\0" not in line}
     if not wanted:
         return found
-    with tempfile.NamedTemporaryFile(prefix="patchq-lines-") as patterns:
+    with tempfile.NamedTemporaryFile(prefix="lines-", dir=scratch_root()) as patterns:
         Path(patterns.name).write_bytes(_one_of(wanted) + b"\n")
         output = git.run(
             "grep",
@@ -123,7 +124,7 @@ def _grep(
 ) -> bytes:
     if not words:
         return b""
-    with tempfile.NamedTemporaryFile(prefix="patchq-words-") as patterns:
+    with tempfile.NamedTemporaryFile(prefix="words-", dir=scratch_root()) as patterns:
         Path(patterns.name).write_bytes(b"".join(line + b"\n" for line in _words(words)))
         return git.run(
             "grep",

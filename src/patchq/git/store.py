@@ -14,14 +14,16 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from patchq.errors import UpstreamError
-from patchq.files import replace_file
+from patchq.files import replace_file, sweep
 from patchq.git.apply import Applier
-from patchq.git.commits import read_commit
+from patchq.git.commits import committed, read_commit
 from patchq.git.history import History
+from patchq.git.leftovers import sweep_packs
 from patchq.git.lender import Lender, borrowed, quoted_if_odd
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merger
@@ -29,6 +31,7 @@ from patchq.git.objects import Objects
 from patchq.git.partial import MissingObjects, ObjectSource
 from patchq.git.process import FetchMissing, Git, require_version
 from patchq.model.lock import Base
+from patchq.scratch import scratch_root
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
 # To learn a lender's refs, git fetch would open it as a repository: true(1) lists none.
@@ -94,7 +97,7 @@ class Store:
 
     @cached_property
     def _scratch(self) -> Path:
-        holder = tempfile.TemporaryDirectory(prefix="patchq-objects-")
+        holder = tempfile.TemporaryDirectory(prefix="objects-", dir=scratch_root())
         # on the instance: the directory lives as long as the store
         object.__setattr__(self, "_scratch_holder", holder)
         info = Path(holder.name, "info")
@@ -207,6 +210,12 @@ class Store:
                 raise UpstreamError(
                     f"{base.name}: the lock says tree {base.tree}, commit {base.commit} has {tree}"
                 )
+            date = committed(self.objects, base.commit)
+            if datetime.fromisoformat(base.date) != date:
+                raise UpstreamError(
+                    f"{base.name}: the lock says {base.date}, commit {base.commit} is of "
+                    f"{date.isoformat()}"
+                )
             if not self.objects.has(tree):
                 raise UpstreamError(
                     f"{base.name}: tree {tree} is missing from the upstream store",
@@ -226,6 +235,8 @@ def open_store(
     if not (directory / "HEAD").is_file():
         directory.parent.mkdir(parents=True, exist_ok=True)
         Git().run("init", "--quiet", "--bare", "--template=", str(directory))
+    sweep(directory)
+    sweep_packs(directory)
     _settle(directory / "config", _CONFIG.encode())
     lent = _lend(directory / "objects" / "info" / "alternates", lender)
     store = Store(directory, lender, supply)

@@ -24,6 +24,7 @@ from patchq.errors import InputError, UpstreamError
 from patchq.git.objects import encode_path, object_id
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
+from patchq.scratch import scratch_root
 
 # What a machine's configuration, or the number of objects in a store, would otherwise decide.
 _PINNED = (
@@ -82,7 +83,7 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
         f"object {commit}\ntype commit\ntag {snapshot.name}\ntagger {signature}\n\n"
         f"{snapshot.prefix}\n".encode(),
     )
-    with tempfile.TemporaryDirectory(prefix="patchq-archive-") as directory:
+    with tempfile.TemporaryDirectory(prefix="archive-", dir=scratch_root()) as directory:
         _repository(Path(directory), snapshot.name, tag)
         store.git.run(
             *_PINNED,

@@ -17,10 +17,12 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 
 from patchq.errors import FindingsError
+from patchq.git.leftovers import packing
 from patchq.git.merge import Stage, read_stage
 from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path, object_id
 from patchq.git.process import Result
 from patchq.git.store import Store
+from patchq.scratch import scratch_root
 
 # `core.bare` of the store would otherwise count in its worktrees too (git-worktree,
 # CONFIGURATION FILE).
@@ -201,7 +203,7 @@ class Worktree:
 
         Neither the index nor the store is changed; what git ignores is left out.
         """
-        with tempfile.TemporaryDirectory(prefix="patchq-index-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_root()) as scratch:
             index = Path(scratch, "index")
             # with its time: git looks into files that are as young as the index, whose sizes
             # and seconds may be the same though they changed (racy-git in git's documentation)
@@ -278,7 +280,8 @@ class Worktree:
             *("pack-objects", "--revs", "--stdout", "--quiet"),
             stdin="".join(f"{oid}\n" for oid in wanted).encode(),
         ).stdout
-        self._store.persistent.run("index-pack", "--stdin", stdin=pack)
+        with packing(self._store.directory):
+            self._store.persistent.run("index-pack", "--stdin", stdin=pack)
 
     def _settle(self) -> None:
         info = self._store.directory / "info"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from patchq.errors import InputError, Where
 from patchq.model.lock import Lock, read_lock
@@ -24,6 +25,11 @@ TRUST = "upstream.trust"
 SERIES = "series"
 RETIRED = "retired.yaml"
 RECIPE = "recipe.yaml"
+
+_Read = TypeVar("_Read")
+_ATTEMPTS, _PAUSE = 200, 0.01
+_AT_WORK = ("forward.json", "back.json")
+"""The journals of a transaction that is being put in place, or taken back."""
 
 _INIT = "`patchq init` makes a workspace; `patchq -C DIR` works in another one."
 
@@ -114,10 +120,17 @@ class Workspace:
         A directory whose name is not in the lock may be work in progress: see :meth:`unlocked`.
         """
         names = self.lock().names
-        return tuple(name for name in names if (self.series_path(name) / SERIES).is_file())
+
+        def there() -> tuple[str, ...]:
+            return tuple(name for name in names if (self.series_path(name) / SERIES).is_file())
+
+        return self._steadily(there)
 
     def series(self, tag: str) -> Series:
         """The order and guards of the series on ``tag``; see :meth:`load` for what it raises."""
+        return self._steadily(lambda: self._series(tag))
+
+    def _series(self, tag: str) -> Series:
         self.lock().position(tag)
         path = self.series_path(tag)
         series_path = path / SERIES
@@ -132,13 +145,13 @@ class Workspace:
     def retired(self, tag: str) -> tuple[Retired, ...]:
         """What has left the series on ``tag``, or is held; raises :class:`InputError`."""
         path = self.series_path(tag) / RETIRED
-        raw = _read_if_there(path)
+        raw = self._steadily(lambda: _read_if_there(path))
         return () if raw is None else read_retired(raw, self._where(path))
 
     def lineage(self, tag: str) -> Lineage:
         """How the series on ``tag`` goes on from the one before; raises :class:`InputError`."""
         path = self.series_path(tag) / RETIRED
-        raw = _read_if_there(path)
+        raw = self._steadily(lambda: _read_if_there(path))
         return Lineage() if raw is None else read_lineage(raw, self._where(path))
 
     def recipe(self, tag: str) -> Recipe:
@@ -146,7 +159,7 @@ class Workspace:
         from patchq.model.recipe import read_recipe  # packaging, which few commands need
 
         path = self.series_path(tag) / RECIPE
-        return read_recipe(_read_if_there(path), self._where(path))
+        return read_recipe(self._steadily(lambda: _read_if_there(path)), self._where(path))
 
     def load(self, tag: str) -> SeriesDirectory:
         """The series on ``tag`` with its patches.
@@ -175,6 +188,9 @@ class Workspace:
 
         Raises :class:`InputError` where its order cannot be read.
         """
+        return self._steadily(lambda: self._survey(tag))
+
+    def _survey(self, tag: str) -> tuple[SeriesDirectory, tuple[InputError, ...]]:
         series = self.series(tag)
         path = self.series_path(tag)
         problems: list[InputError] = []
@@ -204,6 +220,36 @@ class Workspace:
         names = self.lock().names
         found = (file.parent.name for file in self.series_dir.glob(f"*/{SERIES}"))
         return tuple(sorted(name for name in found if name not in names))
+
+    def _steadily(self, read: Callable[[], _Read]) -> _Read:
+        """What ``read`` gives while no other process puts a series in its place.
+
+        A series is replaced by two renames: between them it is not there.
+        """
+        for _ in range(_ATTEMPTS):
+            before = self._generation()
+            failed: InputError | None = None
+            if before is not None:
+                try:
+                    found = read()
+                except InputError as error:
+                    failed = error
+                if self._generation() == before:
+                    if failed is not None:
+                        raise failed
+                    return found
+            time.sleep(_PAUSE)
+        return read()
+
+    def _generation(self) -> str | None:
+        """A name for the state of ``series/``; None while it is being written."""
+        transactions = self.state_dir / "transactions"
+        try:
+            newest = max((entry.name for entry in transactions.iterdir()), default="")
+        except FileNotFoundError:
+            return ""
+        at_work = any((transactions / newest / name).exists() for name in _AT_WORK)
+        return None if newest and at_work else newest
 
     def _patch(self, directory: Path, series: Series, entry: SeriesEntry) -> Patch:
         path = directory / entry.name

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from patchq.engine.export.formats import ExportFormat
 from patchq.errors import InputError
+from patchq.files import scratch_beside
 
 
 def companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
@@ -51,15 +51,15 @@ def _left_over(companion: Path, target: Path) -> bool:
 @contextmanager
 def staging(target: Path) -> Iterator[Path]:
     """A directory on the target's own file system, gone when done."""
-    try:
-        holder = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {target.parent}: {error.strerror}",
-            hint="Name another place with -o.",
-        ) from error
-    with holder as directory:
-        yield Path(directory)
+    with ExitStack() as stack:
+        try:
+            directory = stack.enter_context(scratch_beside(target.parent, f".{target.name}."))
+        except OSError as error:
+            raise InputError(
+                f"cannot write to {target.parent}: {error.strerror}",
+                hint="Name another place with -o.",
+            ) from error
+        yield directory
 
 
 def publish(beside: Mapping[Path, Path], packed: Path, target: Path) -> None:

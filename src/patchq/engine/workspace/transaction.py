@@ -30,7 +30,7 @@ from typing import Any
 
 from patchq.engine.workspace.locking import exclusive
 from patchq.errors import InputError, PatchqError, Where
-from patchq.files import replace_file, sync
+from patchq.files import replace_file, sweep, sync
 from patchq.model.workspace import Workspace
 
 KEPT = 20
@@ -210,6 +210,7 @@ def recover(workspace: Workspace) -> str | None:
     Returns words for the user, or None where there was nothing to do. Raises
     :class:`PatchqError` where the disk refuses, or the command's record is damaged.
     """
+    sweep(workspace.state_dir)
     if not _unfinished(workspace):
         return None
     with exclusive(workspace):

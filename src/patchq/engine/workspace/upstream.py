@@ -316,7 +316,12 @@ def fetch_bases(
         store.check(missing)
     if remote is not None and (missing or (from_git and store.lender is None)):
         branch = None if store.lender else workspace.settings().main or "HEAD"
-        _fetch(lock, remote, missing, branch)
+        _fetch(lock, remote, from_git, missing, branch)
+    elif store.lender is not None and not is_url(lock.upstream):
+        for base in from_git:
+            found = _peeled(store, store.lender.ref(f"refs/tags/{base.name}"))
+            if found is not None:
+                _refuse_move(lock, base.name, found)
     store.check(from_git)
     for base in from_git:
         yield base, BaseState.FETCHED if base in missing else BaseState.PRESENT
@@ -334,7 +339,18 @@ def _has(store: Store, base: Base) -> bool:
     return store.objects.has(base.commit) and store.objects.has(base.tree)
 
 
-def _fetch(lock: Lock, remote: Remote, bases: Sequence[Base], branch: str | None) -> None:
+def _peeled(store: Store, oid: str | None) -> str | None:
+    return None if oid is None else store.resolve(oid)
+
+
+def _fetch(
+    lock: Lock,
+    remote: Remote,
+    bases: Sequence[Base],
+    missing: Sequence[Base],
+    branch: str | None,
+) -> None:
+    """Fetch the ``missing`` of ``bases``, and the branch; none of ``bases`` may have moved."""
     tags = {base.name: f"refs/tags/{base.name}" for base in bases}
     main = None if branch is None else _full_branch(branch)
     asked = (*tags.values(), *(f"{tag}^{{}}" for tag in tags.values()), *([main] if main else ()))
@@ -344,6 +360,8 @@ def _fetch(lock: Lock, remote: Remote, bases: Sequence[Base], branch: str | None
         tag = tags[base.name]
         if tag in refs:
             _refuse_move(lock, base.name, refs.get(f"{tag}^{{}}", refs[tag]))
+    for base in missing:
+        tag = tags[base.name]
         # a server may be unwilling to give out a commit that no ref names
         refspecs.append(_refspec(tag if tag in refs else base.commit, base.name))
     if main in refs:
