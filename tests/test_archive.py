@@ -15,7 +15,12 @@ from pathlib import Path
 import pytest
 
 from patchq.archives import reader as archive
-from patchq.archives.reader import default_excludes, import_archive, read_archive
+from patchq.archives.reader import (
+    default_excludes,
+    import_archive,
+    read_archive,
+    requirements_in,
+)
 from patchq.errors import InputError
 from patchq.git.process import Git
 from patchq.model.coverage import Coverage
@@ -365,3 +370,27 @@ def test_a_name_that_git_does_not_take(tmp_path: Path, store: Git) -> None:
     file = make_tar(tmp_path / "p.tgz", [regular("p/a")])
     with pytest.raises(InputError, match="cannot be the name"):
         import_archive(store, file, prefix="", coverage=EVERYTHING, name="v1..2")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        (
+            "d-1.dist-info/METADATA",
+            "Requires-Dist: a==1\nRequires-Dist: b;\n  os_name == 'x'\n",
+            ("a==1", "b; os_name == 'x'"),
+        ),
+        ("d-1.dist-info/METADATA", "", ()),
+        ("d-1/PKG-INFO", "Requires-Dist: a\n", ("a",)),
+        ("d-1/PKG-INFO", "Dynamic: Requires-Dist\n", None),
+        ("d/e/PKG-INFO", "Requires-Dist: a\n", None),
+        ("README", "Requires-Dist: a\n", None),
+    ],
+)
+def test_metadata_says_what_is_required(
+    tmp_path: Path, name: str, text: str, found: tuple[str, ...] | None
+) -> None:
+    file = tmp_path / "d.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, f"Metadata-Version: 2.2\nName: d\nVersion: 1\n{text}")
+    assert requirements_in(file) == found

@@ -3,6 +3,7 @@
 import pytest
 
 from patchq.errors import InputError, Where
+from patchq.model.building import Jobs, Runtime
 from patchq.model.settings import BuildSettings, CommandKind, Settings, Target, read_settings
 
 WHERE = Where("series/patchq.yaml")
@@ -98,6 +99,10 @@ checks:
     )
 
 
+TARGET = b"targets:\n  a:\n    processor: p\n    cuda: 13.0\n"
+STEP = b"  - name: a\n    commands: []\n"
+
+
 @pytest.mark.parametrize(
     ("raw", "line", "words"),
     [
@@ -121,6 +126,16 @@ checks:
         (b"checks:\n  build:\n    commands: {f: run}", 3, "cannot be 'run'"),
         (b"checks:\n  build:\n    packages:\n      'a)': {}", 4, "'a)'"),
         (b"checks:\n  build:\n    packages:\n      T: {'a b': 1}", 4, "'a b'"),
+        (TARGET + b"    torch: new", 5, "expected a version"),
+        (TARGET + b"    torch_index: u", 5, "torch_index goes with torch"),
+        (b"export:\n  commands: []\n  steps: []", 2, "put it into steps"),
+        (b"export:\n  steps:\n  - name: a\n    commands: []\n    of: k", 3, "of the set 'k'"),
+        (b"export:\n  steps:\n" + STEP + STEP, 5, "step a is given twice"),
+        (b"export:\n  jobs: {memory: 0}", 2, "memory must be at least 1"),
+        (b"export:\n  jobs: {variables: ['a b']}", 2, "a variable's name"),
+        (b"export:\n  system: ['; rm']", 2, "the name of a Debian package"),
+        (b"export:\n  requires: ['cmake >> 3']", 2, "not a requirement"),
+        (b"export:\n  environment: {'a b': c}", 2, "a variable's name"),
     ],
 )
 def test_malformed_settings_are_refused_with_the_line(raw: bytes, line: int, words: str) -> None:
@@ -128,3 +143,32 @@ def test_malformed_settings_are_refused_with_the_line(raw: bytes, line: int, wor
         read_settings(raw, WHERE)
     assert words in caught.value.message
     assert caught.value.where == Where("series/patchq.yaml", line)
+
+
+def test_how_an_export_is_built() -> None:
+    raw = b"""\
+targets:
+  gb10: {processor: aarch64, cuda: "13.2", torch: 2.12.0, image: "i:1"}
+export:
+  sets: {kernel: [/k/]}
+  jobs: {memory: 4}
+  requires: ["cmake>=3.31"]
+  steps:
+  - {name: kernel, of: kernel, commands: [make], system: [ccache], wheel: "dist/*.whl"}
+  - {name: server, commands: [make], copy: [python], network: [crates]}
+"""
+    settings = read_settings(raw, WHERE)
+    assert settings.targets[0].runtime == Runtime("2.12.0", None, "i:1")
+    assert settings.export.jobs == Jobs(8, 4)
+    kernel, server = settings.export.steps
+    assert (kernel.of, kernel.copy, kernel.wheel) == ("kernel", (".",), "dist/*.whl")
+    assert (server.of, server.copy, server.network) == (None, ("python",), ("crates",))
+    one = read_settings(b"export: {commands: [make, install]}", WHERE).export.steps
+    assert [(step.name, step.commands) for step in one] == [("build", ("make", "install"))]
+
+
+def test_what_a_recipe_does_not_say_a_target_does() -> None:
+    target = Runtime("2.13.0", "https://e.org/cu132", "i:1")
+    assert Runtime().over(target) == target
+    # the index was named for the other version
+    assert Runtime("2.12.0").over(target) == Runtime("2.12.0", None, "i:1")
