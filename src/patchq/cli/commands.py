@@ -10,7 +10,10 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "Look": ("status", "list", "show", "files", "diff", "lint", "help"),
-    "New tag": ("lock", "fetch", "import-upstream", "report", "why", "rebase", "port", "revive"),
+    "New tag": (
+        *("next", "outdated", "lock", "fetch", "import-upstream", "report", "why", "gates"),
+        *("rebase", "port", "revive", "notes"),
+    ),
     "Edit": (
         *("import", "backport", "new", "edit", "refresh", "header", "guard"),
         *("rename", "move", "fold", "split", "drop", "undo"),
@@ -20,7 +23,12 @@ GROUPS = {
 }
 """The commands by what they are for, in the order of the help."""
 
-MODULES = {"import": "import_patches", "list": "list_patches", "help": "help_command"}
+MODULES = {
+    "next": "next_tag",
+    "import": "import_patches",
+    "list": "list_patches",
+    "help": "help_command",
+}
 
 ELSEWHERE = {
     "push": "patchq applies a series as a whole: `patchq edit` opens it as commits, "

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -89,6 +89,10 @@ class Session:
         from patchq.engine.workspace.project import Project
 
         return Project(self.workspace, self.lock, self.settings, self.store)
+
+    def fresh_project(self) -> Project:
+        """The project with the lock as it is now, after a command has added to it."""
+        return replace(self.project, lock=self.workspace.lock())
 
     @property
     def newest_series(self) -> str:

@@ -130,6 +130,14 @@ class Lender:
         )
         return match.group(1) if match else None
 
+    def tags(self) -> tuple[str, ...]:
+        """The names of all tags, loose and packed (gitrepository-layout)."""
+        start = self.directory / "refs" / "tags"
+        loose = {str(file.relative_to(start)) for file in start.rglob("*") if file.is_file()}
+        packed = self.directory / "packed-refs"
+        text = packed.read_text(errors="surrogateescape") if packed.is_file() else ""
+        return tuple(sorted(loose | set(re.findall(r"^[0-9a-f]{40} refs/tags/(.+)$", text, re.M))))
+
     def head(self) -> str | None:
         """The full name of the branch that HEAD points to, None where HEAD is detached."""
         text = (self.directory / "HEAD").read_text().strip()

@@ -26,6 +26,7 @@ class PredicateKind(Enum):
     PATH_EXISTS = "path-exists"
     CONTAINS = "contains"
     LACKS = "lacks"
+    GATE = "gate"
     ALWAYS = "always"
 
 
@@ -34,18 +35,23 @@ _OPERANDS = {
     PredicateKind.PATH_EXISTS: ("PATH",),
     PredicateKind.CONTAINS: ("PATH", "REGEX"),
     PredicateKind.LACKS: ("PATH", "REGEX"),
+    PredicateKind.GATE: ("PATH", "FUNCTION", "TARGET", "admits|excludes"),
     PredicateKind.ALWAYS: (),
 }
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition; ``text`` is how it was written."""
+    """A condition; ``text`` is how it was written.
+
+    ``operands`` are those of a gate: function, target, and ``admits`` or ``excludes``.
+    """
 
     kind: PredicateKind
     path: str | None
     pattern: bytes | None
     text: str
+    operands: tuple[str, ...] = ()
 
     def holds_on(self, content: bytes | None) -> bool:
         """Whether it holds where the path has ``content``, None where the path is missing.
@@ -64,6 +70,8 @@ class Predicate:
                 return content is not None and self._matches(content)
             case PredicateKind.LACKS:
                 return content is not None and not self._matches(content)
+            case PredicateKind.GATE:
+                raise AssertionError("a gate is evaluated by patchq.engine.languages.holds")
 
     def _matches(self, content: bytes) -> bool:
         assert self.pattern is not None
@@ -90,6 +98,14 @@ def parse_predicate(text: str, where: Where | None = None) -> Predicate:
             hint=_hint_for_extra(kind, usage, operands),
         )
     path = _path(operands[0], where) if operands else None
+    if kind is PredicateKind.GATE:
+        if operands[3] not in ("admits", "excludes"):
+            raise InputError(
+                f"a gate admits or excludes, not {operands[3]!r}",
+                where=where,
+                hint=f"Write: {usage}",
+            )
+        return Predicate(kind, path, None, text, tuple(operands[1:]))
     pattern = _pattern(operands[1], where) if len(operands) > 1 else None
     return Predicate(kind, path, pattern, text)
 

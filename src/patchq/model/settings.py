@@ -18,6 +18,7 @@ from patchq.model.building import (
 )
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.regex import compile_regex, encoded
+from patchq.model.release import ReleaseSettings, read_claims, read_gates, read_live, read_uses
 from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
@@ -95,7 +96,8 @@ class Settings:
 
     ``main`` is the full or short ref of upstream's main branch (None: what its HEAD says);
     ``backport_exclude`` are patterns (gitignore(5)) of files that a backport leaves out.
-    ``targets`` are the machines that the tree is built for.
+    ``targets`` are the machines that the tree is built for, ``release`` what else a new tag is
+    looked at for.
     """
 
     pr_pattern: str = PR_PATTERN
@@ -107,6 +109,7 @@ class Settings:
     checks: Checks = field(default_factory=Checks)
     export: ExportSettings = field(default_factory=ExportSettings)
     backport_exclude: tuple[str, ...] = ()
+    release: ReleaseSettings = field(default_factory=ReleaseSettings)
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
         """The pull requests that a commit's subject ends with, in the order written.
@@ -155,6 +158,11 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         "checks",
         "export",
         "backport",
+        "uses",
+        "gates",
+        "claims",
+        "watch",
+        "live",
     )
     fields = document.fields(optional=known)
     guards = _guards(fields["guards"]) if "guards" in fields else {}
@@ -172,6 +180,13 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         checks=_checks(fields["checks"]) if "checks" in fields else Checks(),
         export=read_export_settings(fields["export"]) if "export" in fields else ExportSettings(),
         backport_exclude=_exclude(fields["backport"]) if "backport" in fields else (),
+        release=ReleaseSettings(
+            uses=read_uses(fields["uses"]) if "uses" in fields else (),
+            gates=read_gates(fields["gates"]) if "gates" in fields else (),
+            claims=read_claims(fields["claims"]) if "claims" in fields else (),
+            watch=fields["watch"].texts() if "watch" in fields else (),
+            live=read_live(fields["live"]) if "live" in fields else {},
+        ),
     )
 
 

@@ -83,6 +83,10 @@ class EvidenceKind(Enum):
     WATCH = "watch"
     HINT = "hint"
     FAULT = "fault"
+    NAME = "name"
+    GATE = "gate"
+    CLAIM = "claim"
+    REQUIREMENT = "requirement"
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,15 @@ class YamlValue:
         """A list of texts."""
         return tuple(entry.text() for entry in self.sequence())
 
+    def plain_value(self) -> Any:
+        """The value as plain Python: a scalar, a list or a mapping."""
+        try:
+            return _Loader("").construct_document(self.node)
+        except yaml.MarkedYAMLError as error:
+            raise _refusal(error, self.where.file) from error
+        except ValueError as error:  # a date such as 2026-99-99
+            self.fail(str(error))
+
     def integer(self) -> int:
         """A whole number, in decimal digits."""
         value = self.node.value
@@ -141,12 +150,7 @@ class YamlValue:
     def plain(self) -> Mapping[str, Any]:
         """A mapping as plain Python values, for parts that are read elsewhere."""
         tuple(self.items())
-        try:
-            value: Mapping[str, Any] = _Loader("").construct_document(self.node)
-        except yaml.MarkedYAMLError as error:
-            raise _refusal(error, self.where.file) from error
-        except ValueError as error:  # a date such as 2026-99-99
-            self.fail(str(error))
+        value: Mapping[str, Any] = self.plain_value()
         return value
 
 

@@ -83,7 +83,9 @@ def _remembered(item: Remembered) -> dict[str, Any]:
         "since": item.since,
         "memory": item.memory.value,
         "now": item.now.verdict.value if item.now else None,
-        "evidence": [_evidence(evidence) for evidence in item.now.evidence] if item.now else [],
+        "evidence": [evidence_fields(evidence) for evidence in item.now.evidence]
+        if item.now
+        else [],
     }
 
 
@@ -110,7 +112,7 @@ def patch_fields(patch: PatchReport) -> dict[str, Any]:
         ],
         "counts": _counts(patch),
         "effects": [{"target": effect.target, "effect": effect.effect} for effect in patch.effects],
-        "evidence": [_evidence(evidence) for evidence in patch.evidence],
+        "evidence": [evidence_fields(evidence) for evidence in patch.evidence],
     }
 
 
@@ -119,7 +121,8 @@ def _counts(patch: PatchReport) -> dict[str, int]:
     return {"total": counts.total(), **{state.value: counts[state] for state in HunkState}}
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
+def evidence_fields(evidence: Evidence) -> dict[str, Any]:
+    """One piece of evidence as fields of a document."""
     return {
         "kind": evidence.kind.value,
         "commit": evidence.commit,

@@ -108,7 +108,7 @@ def _looks(report: Report, links: CommitLinks) -> Iterator[str]:
     if commits:
         lines = [f"**{LOOK_AT}**", ""]
         for watch in commits:
-            lines.append(f"- {_commit(watch.commit, links) if watch.commit else 'no commit'}")
+            lines.append(f"- {commit_words(watch.commit, links) if watch.commit else 'no commit'}")
             lines += [f"  - {code(name)}: {escape(text)}" for name, text in watch.patches]
         yield "\n".join(lines)
 
@@ -154,7 +154,7 @@ def _explained(patch: PatchReport, links: CommitLinks) -> Iterator[str]:
     for cause in causes(patch):
         words = list(_words(cause, patch))
         if cause.commit:
-            yield f"  - {_commit(cause.commit, links)}"
+            yield f"  - {commit_words(cause.commit, links)}"
             yield from (f"    - {line}" for line in words)
         else:
             yield from (f"  - {line}" for line in words)
@@ -165,7 +165,8 @@ def _words(cause: Cause, patch: PatchReport) -> Iterator[str]:
     yield from (escape(move_words(move, (patch,))) for move in cause.moves)
 
 
-def _commit(commit: Commit, links: CommitLinks) -> str:
+def commit_words(commit: Commit, links: CommitLinks) -> str:
+    """A commit as Markdown: its id, linked if that is known, PR, date and subject."""
     address = links.to(commit.oid)
     oid = f"[`{commit.short}`](<{address}>)" if address else f"`{commit.short}`"
     number = f"(#{commit.pr})" if commit.pr else ""

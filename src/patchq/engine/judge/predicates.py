@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from patchq.engine.languages.holds import holds
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.history import CommitInfo
 from patchq.model.predicate import Predicate, PredicateKind
@@ -57,5 +58,5 @@ def since(span: UpstreamRange, answer: Answer) -> CommitInfo | None:
     return found
 
 
-def _holds(span: UpstreamRange, predicate: Predicate, path: str, tree: str) -> bool:
-    return predicate.holds_on(span.store.objects.content(tree, path))
+def _holds(span: UpstreamRange, predicate: Predicate, path: str, tree: str) -> bool | None:
+    return holds(predicate, span.store.objects.content(tree, path), span.settings)

@@ -19,7 +19,7 @@ def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
     messages = span.messages([commit.oid for commit in commits])
     found = []
     for commit in commits:
-        said = _mentioned(words, messages[commit.oid])
+        said = mentioned(words, messages[commit.oid])
         if not said:
             continue
         names = {name for touch in commit.touches for name in (touch.old, touch.new)}
@@ -29,7 +29,8 @@ def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def _mentioned(words: Sequence[str], message: str) -> list[str]:
+def mentioned(words: Sequence[str], message: str) -> list[str]:
+    """Those of ``words`` that stand in ``message`` as whole words, in any case."""
     return [
         word
         for word in words

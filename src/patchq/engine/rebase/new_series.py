@@ -11,7 +11,12 @@ from patchq.model.workspace import RECIPE, RETIRED, SERIES, SeriesDirectory
 
 
 def new_directory(rebased: Rebased) -> dict[str, bytes]:
-    """The files of the new series directory, by name.
+    """The files of the new series directory, by name; see :func:`new_series`."""
+    return directory_files(new_series(rebased))
+
+
+def new_series(rebased: Rebased) -> SeriesDirectory:
+    """The series as it is on the new base, under the tag of the old one.
 
     Patches that need review are held in ``retired.yaml``; whether they may be is the caller's
     decision.
@@ -28,14 +33,12 @@ def new_directory(rebased: Rebased) -> dict[str, bytes]:
         for name, judgement in rebased.judgements.items()
         if name not in left and judgement.patch is not None
     }
-    return directory_files(
-        replace(
-            source,
-            series=source.series.without(left),
-            patches=carried,
-            retired=_memory(source.out_of_series, records),
-            lineage=Lineage(),
-        )
+    return replace(
+        source,
+        series=source.series.without(left),
+        patches=carried,
+        retired=_memory(source.out_of_series, records),
+        lineage=Lineage(),
     )
 
 

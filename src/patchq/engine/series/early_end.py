@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from patchq.engine.languages.holds import holds
 from patchq.errors import Where
 from patchq.git.objects import Objects
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.predicate import parse_predicate
+from patchq.model.settings import Settings
 
 
-def ends_come(patch: Patch, base: Base, objects: Objects) -> Iterator[tuple[str, Where]]:
+def ends_come(
+    patch: Patch, base: Base, objects: Objects, settings: Settings | None = None
+) -> Iterator[tuple[str, Where]]:
     """What holds of the ``X-Retire-When`` of ``patch`` on its own unpatched base, and its place.
 
     Such a patch would be retired though nothing changed; ``always`` means just that. Raises
@@ -25,5 +29,5 @@ def ends_come(patch: Patch, base: Base, objects: Objects) -> Iterator[tuple[str,
         path = predicate.path
         if path is None or not base.covers(path):
             continue
-        if predicate.holds_on(objects.content(base.tree, path)):
+        if holds(predicate, objects.content(base.tree, path), settings or Settings()):
             yield f"X-Retire-When holds on {base.name} itself: {predicate.text}", where

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from patchq.engine.languages.holds import holds
 from patchq.engine.series.continuity import gaps, series_before
 from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.verify.subject import Subject
@@ -13,7 +14,7 @@ from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
 from patchq.model.retired import RecordState
-from patchq.model.settings import PROJECT
+from patchq.model.settings import PROJECT, Settings
 from patchq.model.verdict import Remembered
 from patchq.model.verification import Failure, Remark, Section
 
@@ -84,7 +85,10 @@ def series_wide(subject: Subject) -> Section:
             notes.append(Remark(text))
         elif _covered(subject, placed):
             count += 1
-            if not _holds(placed, subject.after):
+            answer = _holds(placed, subject.after, subject.project.settings)
+            if answer is None:
+                notes.append(_undecided(placed))
+            elif not answer:
                 failures.append(Failure(f"does not hold on the patched tree: {placed.text}"))
         else:
             notes.append(_unknown(placed))
@@ -102,7 +106,10 @@ def _of_headers(
                 notes.append(_unknown(predicate, where))
                 continue
             count += 1
-            if not _holds(predicate, content):
+            answer = _holds(predicate, content, subject.project.settings)
+            if answer is None:
+                notes.append(_undecided(predicate, where))
+            elif not answer:
                 text = f"{key} does not hold on {tree}: {predicate.text}"
                 failures.append(Failure(text, where, patch.name))
     summary = f"{count} {key} on {tree}"
@@ -132,10 +139,16 @@ def _covered(subject: Subject, predicate: Predicate) -> bool:
     return predicate.path is None or subject.coverage.covers_path(predicate.path)
 
 
-def _holds(predicate: Predicate, content: Callable[[str], bytes | None]) -> bool:
+def _holds(
+    predicate: Predicate, content: Callable[[str], bytes | None], settings: Settings
+) -> bool | None:
     if predicate.path is None:
         return predicate.kind is PredicateKind.ALWAYS
-    return predicate.holds_on(content(predicate.path))
+    return holds(predicate, content(predicate.path), settings)
+
+
+def _undecided(predicate: Predicate, where: Where | None = None) -> Remark:
+    return Remark(f"cannot be told from the source: {predicate.text}", where)
 
 
 def _unknown(predicate: Predicate, where: Where | None = None) -> Remark:

@@ -26,7 +26,7 @@ def ends(subject: Subject) -> Section:
     failures = [
         Failure(text, where, patch.name)
         for patch in subject.selection.patches
-        for text, where in ends_come(patch, subject.base, objects)
+        for text, where in ends_come(patch, subject.base, objects, subject.project.settings)
     ]
     count = sum(len(patch.header.retire_when) for patch in subject.selection.patches)
     summary = f"{count} X-Retire-When, none on the unpatched tree"

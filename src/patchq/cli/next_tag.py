@@ -1,0 +1,121 @@
+"""``patchq next``: what a new upstream tag asks for, as one work list."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli import output
+from patchq.cli.options import Json
+from patchq.cli.session import session
+from patchq.errors import InputError
+
+if TYPE_CHECKING:
+    from patchq.cli.session import Session
+
+
+def next_tag(
+    context: typer.Context,
+    tag: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The tag; default: upstream's newest.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TAG", help="The series; default: the newest before TAG."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do not lock the tag either; it must be locked.")
+    ] = False,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT", help="Exit 1 only for these, comma separated: sections, names."
+        ),
+    ] = "",
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the list as Markdown.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Say what a new tag asks for, as one list sorted by who must act.
+
+    Finds upstream's newest tag (or takes TAG), locks it, rehearses the rebase, verifies, and
+    compares requirements, names, gates and claims. Writes nothing but the lock. Exits 1 if
+    anything is to be done before the tag can be used.
+
+    \b
+    Examples:
+      patchq next
+      patchq next v0.5.18 --dry-run
+      patchq next --markdown
+    """
+    from patchq.engine.release.work_list import work_list
+    from patchq.model.release import Section
+    from patchq.report.work_list import (
+        render_work_list,
+        render_work_list_json,
+        render_work_list_markdown,
+    )
+
+    run = session(context)
+    wanted = [part.strip() for part in fail_on.split(",") if part.strip()]
+    known = [*(section.value for section in Section), "names"]
+    for part in wanted:
+        if part not in known:
+            raise InputError(f"--fail-on: {part!r} is unknown", hint=f"One of: {', '.join(known)}.")
+    onto = _locked(run, tag, dry_run=dry_run)
+    project = run.fresh_project()
+    series = source or project.series_before(onto)
+    with run.progress(f"{series} → {onto}") as progress:
+        work = work_list(project, series, onto, progress)
+    if json:
+        output.text(render_work_list_json(work))
+    elif markdown:
+        link = output.commit_link(run.lock.upstream)
+        output.text(render_work_list_markdown(work, commit_url=link))
+    else:
+        render_work_list(work, output.terminal())
+    if not wanted:
+        return int(work.needs_review)
+    has_names = any(e.kind.value == "name" for item in work.items for e in item.evidence)
+    return int(
+        ("names" in wanted and has_names)
+        or any(item.section.value in wanted for item in work.items)
+    )
+
+
+def _locked(run: Session, tag: str | None, *, dry_run: bool) -> str:
+    """The tag to look at, in the lock from now on."""
+    from patchq.engine.workspace.tags import newer_tags, upstream_tags
+    from patchq.engine.workspace.upstream import Upstream, add_bases, lock_names, parse_request
+    from patchq.git.remote import Remote
+
+    if tag is not None and tag in run.lock.names:
+        return tag
+    location = run.upstream or run.lock.upstream
+    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
+    upstream = Upstream(run.store, remote)
+    if tag is None:
+        newer = newer_tags(run.lock, upstream_tags(upstream))
+        if not newer:
+            newest = run.lock.bases[-1].name
+            run.notice(f"upstream has no tag after those of the lock; looking at {newest}")
+            return newest
+        tag = newer[-1]
+    if dry_run:
+        raise InputError(
+            f"{tag} is not in upstream.lock, and --dry-run writes nothing",
+            hint=f"`patchq lock {tag}`, or leave --dry-run out.",
+        )
+    found = lock_names(run.lock, upstream, [parse_request(tag)])
+    with run.writing() as workspace:
+        add_bases(workspace, [each.base for each in found], after=None, label=f"next {tag}")
+    run.notice(f"locked {tag} = {found[0].base.commit} ({found[0].origin}; trust on first use)")
+    return tag
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("next")(next_tag)

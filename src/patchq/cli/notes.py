@@ -1,0 +1,67 @@
+"""``patchq notes``: what a tag changes for the downstream, as a document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from patchq.cli import output
+from patchq.cli.session import session
+
+
+def notes(
+    context: typer.Context,
+    tag: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The base; default: the newest series.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TAG", help="The series before; default: the newest one."),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("-o", metavar="FILE", help="Write to FILE, or update it; default: stdout."),
+    ] = None,
+) -> None:
+    """Write the notes on a tag: patches, requirements, gates, names, open risks, roll-back.
+
+    In Markdown. Of a FILE that is there only the parts that patchq wrote are written again.
+
+    \b
+    Examples:
+      patchq notes v0.5.18
+      patchq notes v0.5.18 -o notes/v0.5.18.md
+    """
+    from patchq.engine.release.work_list import judge_release
+    from patchq.report.notes import render_notes, update_notes
+
+    run = session(context)
+    tag = tag or run.newest_series
+    series = source or run.project.series_before(tag)
+    with run.progress(f"{series} → {tag}") as progress:
+        work, report = judge_release(run.project, series, tag, progress)
+    pins = run.workspace.recipe(series).pins
+    roles = run.settings.release.live
+    live = {base.name: roles[base.name] for base in run.lock.previous(tag) if base.name in roles}
+    live = dict(reversed(live.items()))
+    link = output.commit_link(run.lock.upstream)
+    if to is not None and to.is_file():
+        text = update_notes(
+            to.read_text(encoding="utf-8"),
+            work,
+            report,
+            pins,
+            live,
+            file=str(to),
+            commit_url=link,
+        )
+    else:
+        text = render_notes(work, report, pins, live, commit_url=link)
+    output.text(text, to)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("notes")(notes)

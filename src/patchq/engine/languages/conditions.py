@@ -1,0 +1,348 @@
+"""Conditions on what the hardware can do, evaluated for one target as far as the text tells.
+
+In Python a condition is the test of a statement or a truth-valued expression that calls one of
+the capability helpers, or uses a name that was assigned from one. Everything else in it is
+unknown, and ``and``, ``or`` and ``not`` carry the unknown along (Kleene's three-valued logic). In
+C, C++ and CUDA it is a preprocessor line that names one of the macros.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from patchq.engine.languages.python_text import NotPythonError, parse
+
+Value = bool | int | tuple[int, ...]
+
+_UNKNOWN = object()
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, many: one in many,
+    ast.NotIn: lambda one, many: one not in many,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_TRUTHS = (ast.BoolOp, ast.Compare)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_MOST_DEPTH = 40
+"""How far one name is followed to another."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition: the function it stands in (dotted, empty at the top), line, text, and answer.
+
+    ``leaves`` says that the branch it guards ends by leaving (return, raise, continue, break).
+    """
+
+    function: str
+    line: int
+    text: str
+    answer: bool | None
+    leaves: bool = False
+
+    @property
+    def admits(self) -> bool | None:
+        """Whether the target gets past it: into a guarded branch, or not into one that leaves."""
+        return None if self.answer is None else self.answer is not self.leaves
+
+
+# Python
+
+
+def python_conditions(content: bytes, helpers: Mapping[str, Value]) -> tuple[Condition, ...]:
+    """The conditions in Python source, in order; none in what does not parse."""
+    try:
+        module = parse(content)
+    except NotPythonError:
+        return ()
+    reader = _Reader(helpers)
+    try:
+        reader.scope(module, "", {})
+    except RecursionError:  # nested as no one would write it
+        return ()
+    return tuple(sorted(reader.found, key=lambda condition: condition.line))
+
+
+class _Reader:
+    def __init__(self, helpers: Mapping[str, Value]):
+        self._helpers = helpers
+        self.found: list[Condition] = []
+
+    def scope(self, node: ast.AST, name: str, outer: Mapping[str, ast.expr]) -> None:
+        """Read the statements of a module, class or function, and the scopes in it."""
+        names = {**outer, **_assigned(node)}
+        for child in _statements(node):
+            if isinstance(child, _SCOPES):
+                inner = f"{name}.{child.name}" if name else child.name
+                for expression in (*child.decorator_list, *_defaults(child)):
+                    self._read(expression, name, names)
+                self.scope(child, inner, names)
+                continue
+            for expression, is_test in _expressions(child):
+                if is_test and self._uses(expression, names):
+                    self._keep(expression, name, names, leaves=_leaves(child))
+                else:
+                    self._read(expression, name, names)
+            self.scope(child, name, names) if _has_body(child) else None
+
+    def _read(self, node: ast.AST, function: str, names: Mapping[str, ast.expr]) -> None:
+        """Keep the outermost truth-valued expressions below ``node`` that use a helper."""
+        if isinstance(node, _TRUTHS) or (
+            isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        ):
+            if self._uses(node, names):
+                self._keep(node, function, names)
+            return
+        tests = _inner_tests(node)
+        for test in tests:
+            if self._uses(test, names):
+                self._keep(test, function, names)
+        for child in ast.iter_child_nodes(node):
+            if child not in tests:
+                self._read(child, function, names)
+
+    def _keep(
+        self,
+        node: ast.expr,
+        function: str,
+        names: Mapping[str, ast.expr],
+        *,
+        leaves: bool = False,
+    ) -> None:
+        value = self._value(node, names)
+        answer = None if value is _UNKNOWN else bool(value)
+        self.found.append(Condition(function, node.lineno, ast.unparse(node), answer, leaves))
+
+    def _uses(self, node: ast.AST, names: Mapping[str, ast.expr], depth: int = 0) -> bool:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and _called(each) in self._helpers:
+                return True
+            if isinstance(each, ast.Name) and each.id in names and depth < _MOST_DEPTH:
+                rest = {name: bound for name, bound in names.items() if name != each.id}
+                if self._uses(names[each.id], rest, depth + 1):
+                    return True
+        return False
+
+    def _value(self, node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any:
+        def of(child: ast.expr) -> Any:
+            return self._value(child, names, depth + 1)
+
+        if depth > _MOST_DEPTH:
+            return _UNKNOWN
+        match node:
+            case ast.Constant(value=bool() | int()):
+                return node.value
+            case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+                values = [of(item) for item in items]
+                return _UNKNOWN if _UNKNOWN in values else tuple(values)
+            case ast.Call():
+                return self._helpers.get(_called(node) or "", _UNKNOWN)
+            case ast.Name(id=name) if name in names:
+                rest = {each: bound for each, bound in names.items() if each != name}
+                return self._value(names[name], rest, depth + 1)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                value = of(operand)
+                return _UNKNOWN if value is _UNKNOWN else not value
+            case ast.BoolOp(op=op, values=operands):
+                return _junction([of(each) for each in operands], isinstance(op, ast.And))
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                chosen = of(test)
+                return _UNKNOWN if chosen is _UNKNOWN else of(body if chosen else orelse)
+            case ast.Subscript(value=base, slice=index):
+                return _computed(operator.getitem, of(base), of(index))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                return _computed(_ARITHMETIC[type(op)], of(left), of(right))
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return _comparison([of(each) for each in (left, *comparators)], ops)
+        return _UNKNOWN
+
+
+def _leaves(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(
+        node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break
+    )
+
+
+def admits(conditions: Sequence[Condition], function: str) -> bool | None:
+    """Whether a target gets past all ``conditions`` of ``function``; None if that is unknown.
+
+    ``function`` is its name, dotted or not. Without any condition it admits.
+    """
+    found = [
+        condition.admits
+        for condition in conditions
+        if condition.function == function or condition.function.endswith(f".{function}")
+    ]
+    if any(answer is False for answer in found):
+        return False
+    return None if None in found else True
+
+
+def _junction(values: Sequence[Any], is_and: bool) -> Any:
+    """``and`` or ``or`` of values of which some are unknown."""
+    known = [bool(value) for value in values if value is not _UNKNOWN]
+    if is_and and not all(known):
+        return False
+    if not is_and and any(known):
+        return True
+    return _UNKNOWN if len(known) < len(values) else is_and
+
+
+def _comparison(values: Sequence[Any], ops: Sequence[ast.cmpop]) -> Any:
+    parts = [
+        _computed(_COMPARE[type(op)], left, right) if type(op) in _COMPARE else _UNKNOWN
+        for op, left, right in zip(ops, values, values[1:], strict=False)
+    ]
+    return _junction(parts, is_and=True)
+
+
+def _computed(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    if left is _UNKNOWN or right is _UNKNOWN:
+        return _UNKNOWN
+    try:
+        return function(left, right)
+    except (TypeError, ValueError, IndexError, ArithmeticError):
+        return _UNKNOWN
+
+
+def _called(node: ast.Call) -> str | None:
+    """The last part of the name that is called."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else None
+
+
+def _assigned(scope: ast.AST) -> dict[str, ast.expr]:
+    """The names that a scope binds once, by one plain assignment, to what they are bound to."""
+    bound: dict[str, list[ast.expr | None]] = {}
+    for node in _own(scope):
+        if isinstance(node, ast.Assign):
+            single = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+            for target in node.targets:
+                for name in _names(target):
+                    bound.setdefault(name, []).append(node.value if single else None)
+        elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+            bound.setdefault(node.target.id, []).append(node.value)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            bound.setdefault(node.id, [])
+        elif isinstance(node, ast.arg):
+            bound.setdefault(node.arg, []).append(None)
+        elif isinstance(node, ast.AugAssign | ast.For | ast.NamedExpr | ast.withitem):
+            for name in _names(node):
+                bound.setdefault(name, []).append(None)
+    return {
+        name: values[0]
+        for name, values in bound.items()
+        if len(values) == 1 and values[0] is not None
+    }
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, less those of the scopes in it (their arguments are theirs too)."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, (*_SCOPES, ast.Lambda)):
+            waiting[:0] = list(ast.iter_child_nodes(node))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.id
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            yield from value
+
+
+def _has_body(node: ast.AST) -> bool:
+    return any(True for _ in _statements(node))
+
+
+def _defaults(node: ast.AST) -> list[ast.expr]:
+    arguments = getattr(node, "args", None)
+    if arguments is None:
+        return []
+    return [*arguments.defaults, *(each for each in arguments.kw_defaults if each)]
+
+
+def _expressions(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """The expressions of one statement itself, each with whether it is its test."""
+    for field, value in ast.iter_fields(node):
+        if field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ast.expr):
+                yield item, field in ("test", "guard")
+            elif isinstance(item, ast.withitem):
+                yield item.context_expr, False
+
+
+def _inner_tests(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.IfExp):
+        return [node.test]
+    return list(node.ifs) if isinstance(node, ast.comprehension) else []
+
+
+# The C preprocessor
+
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//.*")
+_DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
+_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
+
+
+def macro_conditions(content: bytes, macros: Mapping[str, int]) -> tuple[Condition, ...]:
+    """The preprocessor lines that name one of ``macros``, in order.
+
+    A macro that is not among them is unknown, defined or not.
+    """
+    joined = re.sub(rb"\\\r?\n", b"  ", content)
+    found = []
+    for match in _DIRECTIVE.finditer(joined):
+        text = _COMMENT.sub("", match[2].decode("utf-8", "replace")).strip()
+        if macros.keys().isdisjoint(re.findall(r"\w+", text)):
+            continue
+        word = match[1].decode()
+        line = joined.count(b"\n", 0, match.start()) + 1
+        shown = f"#{word} {text}"
+        found.append(Condition("", line, shown, _directive(word, text, macros)))
+    return tuple(found)
+
+
+def _directive(word: str, text: str, macros: Mapping[str, int]) -> bool | None:
+    if word in ("ifdef", "ifndef"):
+        return (text in macros) == (word == "ifdef") if text in macros else None
+    text = _DEFINED.sub(lambda m: "1" if (m[1] or m[2]) in macros else "__unknown__", text)
+    text = _SUFFIX.sub(r"\1", text)
+    text = text.replace("&&", " and ").replace("||", " or ")
+    text = re.sub(r"!(?!=)", " not ", text)
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    names = {name: ast.Constant(value) for name, value in macros.items()}
+    value = _Reader({})._value(node, names)
+    return None if value is _UNKNOWN else bool(value)

@@ -1,0 +1,154 @@
+"""Capability gates of a tree: what each gives a target, and which are new since another base."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from pathspec import GitIgnoreSpec
+
+from patchq.engine.languages.conditions import Condition, macro_conditions, python_conditions
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.errors import InputError
+from patchq.git.search import files_with_words
+from patchq.kept_answers import KeptAnswers, key_of
+from patchq.model.lock import Base
+from patchq.model.release import Gate, GateChange, GateFacts, GateState
+from patchq.model.verdict import Evidence, EvidenceKind
+
+_PYTHON = (".py", ".pyi")
+_C = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inc", ".inl")
+_VERSION = "patchq.gates/1"
+
+_Key = tuple[str, str]
+
+
+def facts_of(project: Project, target: str | None) -> GateFacts:
+    """The facts of ``target``, or of the first that has any; raises :class:`InputError`."""
+    given = project.settings.release.gates
+    if not given:
+        raise InputError(
+            "patchq.yaml says nothing of upstream's capability helpers",
+            hint="Give them under `gates:`, by target; see docs/new-tag.md.",
+        )
+    if target is None:
+        return given[0]
+    found = project.settings.release.facts(target)
+    if found is None:
+        known = ", ".join(facts.target for facts in given)
+        raise InputError(f"patchq.yaml has no gates of {target!r}", hint=f"It has: {known}.")
+    return found
+
+
+class GateReader:
+    """Reads the gates of trees for one target; what a file says is kept by its content."""
+
+    def __init__(self, project: Project, facts: GateFacts):
+        self._store = project.store
+        self._facts = facts
+        helpers = sorted((name, repr(value)) for name, value in facts.helpers.items())
+        self._identity = [helpers, sorted(facts.macros.items())]
+        self._kept = KeptAnswers(project.cache / "gates", _VERSION, _read, _write)
+
+    def gates(self, base: Base) -> tuple[Gate, ...]:
+        """Every gate of a base, by path and line."""
+        words = {*self._facts.helpers, *self._facts.macros}
+        found = files_with_words(self._store.git, base.tree, words)
+        spec = GitIgnoreSpec.from_lines(self._facts.paths) if self._facts.paths else None
+        paths = sorted(
+            path
+            for path in {path for files in found.values() for path in files}
+            if spec is None or spec.match_file(path)
+        )
+        return tuple(
+            Gate(path, each.function, each.line, each.text, each.answer, each.leaves)
+            for path in paths
+            for each in self.conditions(base.tree, path)
+        )
+
+    def conditions(self, tree: str, path: str) -> tuple[Condition, ...]:
+        """The conditions of one file, none if it is not there or in another language."""
+        suffix = PurePosixPath(path).suffix.lower()
+        entry = self._store.objects.file(tree, path)
+        if entry is None or suffix not in (*_PYTHON, *_C):
+            return ()
+        key = key_of([self._identity, suffix in _PYTHON, entry.oid])
+        kept = self._kept.get(key)
+        if kept is None:
+            content = self._store.objects.read(entry.oid)
+            kept = (
+                python_conditions(content, self._facts.helpers)
+                if suffix in _PYTHON
+                else macro_conditions(content, self._facts.macros)
+            )
+            self._kept.put(key, kept)
+        return kept
+
+
+def compare_gates(span: UpstreamRange, reader: GateReader) -> tuple[GateChange, ...]:
+    """The gates of the newer base that are new there, or give another answer than before."""
+    before = {gate_key(gate): gate for gate in reader.gates(span.old)}
+    counted = Counter(map(gate_key, reader.gates(span.old)))
+    changed: list[tuple[Gate, GateState, bool | None]] = []
+    for gate in reader.gates(span.new):
+        key = gate_key(gate)
+        if not counted[key]:
+            changed.append((gate, GateState.NEW, None))
+            continue
+        counted[key] -= 1
+        if before[key].answer is not gate.answer:
+            changed.append((gate, GateState.CHANGED, before[key].answer))
+    span.expect(gate.path for gate, _, _ in changed)
+    return tuple(
+        GateChange(gate, state, answer, _commit(span, reader, gate, state))
+        for gate, state, answer in changed
+    )
+
+
+def gate_key(gate: Gate) -> _Key:
+    """What tells a gate from others wherever its file is: function and text."""
+    return gate.function, gate.text
+
+
+def _commit(
+    span: UpstreamRange, reader: GateReader, gate: Gate, state: GateState
+) -> Evidence | None:
+    """The commit from which on the file has the line of a new gate, or a changed gate's answer."""
+    objects = span.store.objects
+    content = objects.content(span.new.tree, gate.path) or b""
+    line = content.split(b"\n")[gate.line - 1].strip()
+
+    def has(tree: str, name: str) -> bool:
+        if state is GateState.NEW:  # a search by text: parsing every state of a file takes long
+            return line in (objects.content(tree, name) or b"")
+        return any(
+            gate_key(gate) == (each.function, each.text) and each.answer is gate.answer
+            for each in reader.conditions(tree, name)
+        )
+
+    found = None
+    for commit in reversed(span.commits((gate.path,))):
+        names = {gate.path, *(name for touch in commit.touches for name in (touch.old, touch.new))}
+        if not any(has(commit.tree, name) for name in sorted(names)):
+            break
+        found = commit
+    if found is None:
+        return None
+    return span.evidence(EvidenceKind.GATE, gate.text, found, paths=(gate.path,))
+
+
+def _write(conditions: Sequence[Condition]) -> object:
+    return [[c.function, c.line, c.text, c.answer, c.leaves] for c in conditions]
+
+
+def _read(kept: list[list[object]]) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(str(function), int(str(line)), str(text), _truth(answer), bool(leaves))
+        for function, line, text, answer, leaves in kept
+    )
+
+
+def _truth(value: object) -> bool | None:
+    return None if value is None else bool(value)

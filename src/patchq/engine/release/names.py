@@ -1,0 +1,177 @@
+"""Names of upstream that one's own files use, and that a newer base no longer defines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.errors import InputError
+from patchq.git.history import CommitInfo
+from patchq.git.search import files_with_words, lines_with_words
+from patchq.model.release import NameChange, NameState, Use, Uses
+from patchq.model.verdict import EvidenceKind
+
+_DEPRECATED = re.compile(rb"deprecat", re.IGNORECASE)
+_MOST_COMMITS = 400
+
+
+def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
+    """Each word that the own files of ``uses`` use, with the places.
+
+    Raises :class:`InputError` if a glob matches no file: nothing would be looked at in silence.
+    """
+    expressions = [re.compile(word) for word in uses.words]
+    found: dict[str, list[Use]] = {}
+    for pattern in uses.files:
+        files = sorted(file for file in _matching(root, pattern) if file.is_file())
+        if not files:
+            raise InputError(
+                f"uses: {pattern!r} matches no file",
+                hint="Globs are relative to the workspace; ** goes into directories.",
+            )
+        for file in files:
+            shown = _shown(file, root)
+            for number, line in enumerate(_lines(file), 1):
+                for expression in expressions:
+                    for match in expression.finditer(line):
+                        found.setdefault(match[0], []).append(Use(shown, number))
+    return {word: tuple(dict.fromkeys(found[word])) for word in sorted(found)}
+
+
+def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tuple[NameChange, ...]:
+    """The used names that the old base defines and the new one does not, or only as an alias."""
+    changes: list[NameChange] = []
+    for uses in given:
+        used = find_uses(root, uses)
+        dotted = {word for word in used if word.partition(".")[0] in uses.modules and "." in word}
+        plain = used.keys() - dotted
+        old = _defining(span, span.old.tree, plain, uses)
+        new = _defining(span, span.new.tree, plain, uses)
+        for word in sorted(old.keys() - new.keys()):
+            changes.append(_gone(span, word, used[word], old[word]))
+        for word, path in sorted(_deprecated(span, old.keys() & new.keys(), uses).items()):
+            evidence = span.evidence(
+                EvidenceKind.NAME, f"{word} is marked as deprecated in {path}", None, (path,)
+            )
+            changes.append(NameChange(word, NameState.DEPRECATED, used[word], evidence))
+        for word in sorted(dotted):
+            before = _module(span, span.old.tree, word, uses.modules)
+            if before is not None and _module(span, span.new.tree, word, uses.modules) is None:
+                changes.append(_gone(span, word, used[word], frozenset({before})))
+    return tuple(changes)
+
+
+def _gone(
+    span: UpstreamRange, word: str, used: tuple[Use, ...], files: Collection[str]
+) -> NameChange:
+    last = word.rpartition(".")[2]
+    commit = _removed_by(span, last, sorted(files))
+    text = f"{word} is no longer defined; {', '.join(sorted(files)[:3])} had it"
+    evidence = span.evidence(EvidenceKind.NAME, text, commit, tuple(sorted(files)))
+    return NameChange(word, NameState.GONE, used, evidence)
+
+
+def _removed_by(span: UpstreamRange, word: str, files: Collection[str]) -> CommitInfo | None:
+    """The last commit after which none of ``files`` has ``word``, though one had it before."""
+    whole = re.compile(
+        rb"(?<!\w)" + re.escape(word.encode("utf-8", "surrogateescape")) + rb"(?!\w)"
+    )
+    objects = span.store.objects
+    found: CommitInfo | None = None
+    had = True
+    for commit in span.commits(files)[-_MOST_COMMITS:]:
+        names = {*files, *(span.place(file).new or file for file in files)}
+        names.update(name for touch in commit.touches for name in (touch.old, touch.new))
+        has = any(whole.search(objects.content(commit.tree, name) or b"") for name in sorted(names))
+        if had and not has:
+            found = commit
+        had = has
+    return found
+
+
+def _defining(
+    span: UpstreamRange, tree: str, words: Collection[str], uses: Uses
+) -> dict[str, frozenset[str]]:
+    """Which of ``words`` stand in the paths that define them, and in which."""
+    spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
+    found = {}
+    for word, files in files_with_words(span.store.git, tree, words).items():
+        defining = frozenset(file for file in files if spec is None or spec.match_file(file))
+        if defining:
+            found[word] = defining
+    return found
+
+
+def _deprecated(span: UpstreamRange, words: Collection[str], uses: Uses) -> dict[str, str]:
+    """The words that a line of the new base calls deprecated and none of the old one did."""
+    marked = [
+        {
+            word: path
+            for path, line in lines_with_words(span.store.git, tree, words, ("",))
+            if _DEPRECATED.search(line)
+            for word in _standing_in(line, words)
+        }
+        for tree in (span.old.tree, span.new.tree)
+    ]
+    spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
+    return {
+        word: path
+        for word, path in marked[1].items()
+        if word not in marked[0] and (spec is None or spec.match_file(path))
+    }
+
+
+def _standing_in(line: bytes, words: Collection[str]) -> Iterator[str]:
+    text = line.decode("utf-8", "replace")
+    for word in words:
+        if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text):
+            yield word
+
+
+def _module(span: UpstreamRange, tree: str, word: str, modules: Mapping[str, str]) -> str | None:
+    """The file that a dotted name leads to, None if it leads nowhere.
+
+    It is a module, a package, or a name that the text of the last module on the way has.
+    """
+    top, *rest = word.split(".")
+    objects = span.store.objects
+    place = modules[top]
+    for number, part in enumerate(rest):
+        entry = objects.entry(tree, f"{place}/{part}")
+        if entry is not None and entry.is_tree:
+            place = f"{place}/{part}"
+            continue
+        file = f"{place}/{part}.py"
+        inside = rest[number + 1 :]
+        if objects.file(tree, file) is None:
+            file, inside = f"{place}/__init__.py", rest[number:]
+        content = objects.content(tree, file)
+        if content is None:
+            return None
+        has = not inside or re.search(rb"\b" + inside[0].encode() + rb"\b", content)
+        return file if has else None
+    return place
+
+
+def _matching(root: Path, pattern: str) -> Iterator[Path]:
+    start = root
+    while pattern.startswith("../"):
+        start, pattern = start.parent, pattern.removeprefix("../")
+    if pattern.startswith("/"):
+        start, pattern = Path("/"), pattern.lstrip("/")
+    return start.glob(pattern)
+
+
+def _shown(file: Path, root: Path) -> str:
+    try:
+        return str(file.relative_to(root))
+    except ValueError:
+        return str(file)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()

@@ -1,0 +1,279 @@
+"""The work list of a new tag: everything that is found about it, sorted by who must act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from patchq.engine.languages.holds import holds
+from patchq.engine.rebase.new_series import new_series
+from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
+from patchq.engine.rebase.series_run import Progress
+from patchq.engine.release.gates import GateReader, compare_gates
+from patchq.engine.release.mentions import find_mentions
+from patchq.engine.release.names import compare_names
+from patchq.engine.series.selection import Selection
+from patchq.engine.verify.requirement_changes import with_requirements
+from patchq.engine.verify.verify import verify_series
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.errors import PatchqError
+from patchq.model.release import (
+    GateChange,
+    GateState,
+    NameChange,
+    NameState,
+    Section,
+    WorkItem,
+    WorkList,
+)
+from patchq.model.verdict import (
+    Action,
+    Evidence,
+    EvidenceKind,
+    Memory,
+    PatchReport,
+    Report,
+    Verdict,
+)
+from patchq.model.verification import Verification
+
+_SECTIONS = {
+    Verdict.CONFLICT: Section.BLOCKS,
+    Verdict.DRIFTED: Section.CORRUPTS,
+    Verdict.SUPERSEDED: Section.DECIDE,
+    Verdict.NOT_COVERED: Section.DECIDE,
+    Verdict.UPSTREAMED: Section.LEAVES,
+    Verdict.UNREACHABLE: Section.LEAVES,
+    Verdict.EXPIRED: Section.LEAVES,
+    Verdict.PARTIAL: Section.READ,
+}
+"""Where a patch with this verdict stands; the others are fine."""
+
+
+def work_list(project: Project, series: str, onto: str, progress: Progress = quiet) -> WorkList:
+    """What there is to do to take ``series`` to the base ``onto``; writes nothing."""
+    return judge_release(project, series, onto, progress)[0]
+
+
+def judge_release(
+    project: Project, series: str, onto: str, progress: Progress = quiet
+) -> tuple[WorkList, Report]:
+    """The same with the report on the patches that it was made from."""
+    judged = with_requirements(project, judge_series(project, series, onto, progress))
+    builder = _Builder(project, project.upstream_range(series, onto), judged)
+    items = tuple(builder.items())
+    order = list(Section)
+    work = WorkList(
+        series,
+        onto,
+        tuple(sorted(items, key=lambda item: order.index(item.section))),
+        tuple(builder.fine),
+        tuple(builder.folded),
+    )
+    return work, judged.report
+
+
+class _Builder:
+    def __init__(self, project: Project, span: UpstreamRange, judged: Rebased):
+        self._project = project
+        self._span = span
+        self._judged = judged
+        self._report: Report = judged.report
+        self._onto = span.new.name
+        self.fine: list[str] = []
+        self.folded: list[str] = []
+
+    def items(self) -> Iterator[WorkItem]:
+        """All items, unsorted."""
+        yield from self._patches()
+        yield from self._memory()
+        yield from self._verification()
+        yield from self._claims()
+        yield from self._names()
+        yield from self._gates()
+        yield from self._requirements()
+
+    def _patches(self) -> Iterator[WorkItem]:
+        active = self._judged.source.series.active(self._project.settings.default_guards)
+        names = {entry.name for entry in active}
+        fine = 0
+        for patch in self._report.patches:
+            if patch.name not in names:
+                self.folded.append(f"{patch.name} ({patch.verdict.value})")
+                continue
+            section = _SECTIONS.get(patch.verdict)
+            if section is None:
+                fine += 1
+                continue
+            yield WorkItem(
+                section,
+                patch.name,
+                _words(patch),
+                _telling(patch.evidence),
+                self._command(patch),
+            )
+        if fine:
+            self.fine.append(f"{fine} {'patch carries' if fine == 1 else 'patches carry'}")
+
+    def _command(self, patch: PatchReport) -> str:
+        if patch.action is Action.REVIEW:
+            return f"patchq rebase --onto {self._onto}"
+        return f"patchq why {patch.name} --onto {self._onto}"
+
+    def _memory(self) -> Iterator[WorkItem]:
+        for item in self._report.remembered:
+            if item.memory not in (Memory.RESURFACED, Memory.HELD):
+                continue
+            held = item.memory is Memory.HELD
+            yield WorkItem(
+                Section.BLOCKS if held else Section.DECIDE,
+                item.name,
+                "held, waits for a resolution" if held else "retired earlier, and needed again",
+                _telling(item.now.evidence) if item.now else (),
+                f"patchq {'resolve' if held else 'revive'} {item.name}",
+            )
+
+    def _verification(self) -> Iterator[WorkItem]:
+        waiting = [patch.name for patch in self._report.needs_review]
+        command = f"patchq verify {self._onto}"
+        if waiting:
+            yield WorkItem(
+                Section.READ, "verify", f"not run: waits for {', '.join(waiting)}", (), command
+            )
+            return
+        directory = replace(new_series(self._judged), tag=self._onto)
+        selection = Selection(directory, self._project.settings.default_guards)
+        try:
+            verification = verify_series(self._project, selection)
+        except PatchqError as error:
+            yield WorkItem(Section.DECIDE, "verify", f"not run: {error.message}", (), command)
+            return
+        yield from self._failures(verification, command)
+
+    def _failures(self, verification: Verification, command: str) -> Iterator[WorkItem]:
+        failed = False
+        for section in verification.sections:
+            for failure in section.failures:
+                failed = True
+                where = Section.BLOCKS if section.name in ("apply", "build") else Section.CORRUPTS
+                yield WorkItem(where, f"verify: {section.name}", str(failure), (), command)
+        if not failed:
+            self.fine.append("verify passes")
+
+    def _claims(self) -> Iterator[WorkItem]:
+        objects, settings = self._project.store.objects, self._project.settings
+        for claim in settings.release.claims:
+            answers = []
+            for predicate in claim.when:
+                path = predicate.path and (self._span.place(predicate.path).new or predicate.path)
+                content = objects.content(self._span.new.tree, path) if path else None
+                known = path is None or self._span.new.covers(path)
+                answers.append(holds(predicate, content, settings) if known else None)
+            if all(answers):
+                words = "; ".join(predicate.text for predicate in claim.when)
+                evidence = Evidence(EvidenceKind.CLAIM, words)
+                yield WorkItem(claim.section, "claim", claim.text, (evidence,))
+
+    def _names(self) -> Iterator[WorkItem]:
+        uses = self._project.settings.release.uses
+        if not uses:
+            return
+        changes = compare_names(self._span, self._project.workspace.root, uses)
+        for change in changes:
+            yield WorkItem(_of_name(change), change.name, _used(change), (change.evidence,))
+        if not changes:
+            self.fine.append("every name that own files use is there")
+
+    def _gates(self) -> Iterator[WorkItem]:
+        gated: set[str] = set()
+        for facts in self._project.settings.release.gates:
+            reader = GateReader(self._project, facts)
+            gated.update(gate.path for gate in reader.gates(self._span.new))
+            command = f"patchq gates {self._onto} --since {self._span.old.name}"
+            changes = compare_gates(self._span, reader)
+            for section, group in _grouped(changes):
+                evidence = group[0].evidence
+                yield WorkItem(
+                    section,
+                    f"gates for {facts.target}",
+                    _gate_words(group),
+                    (evidence,) if evidence else (),
+                    f"{command} --target {facts.target}",
+                )
+            if not changes:
+                self.fine.append(f"no gate changed for {facts.target}")
+        yield from self._mentions(gated)
+
+    def _mentions(self, gated: set[str]) -> Iterator[WorkItem]:
+        patched: dict[str, list[str]] = {}
+        for name, patch in self._judged.source.patches.items():
+            for path in patch.paths:
+                for place in {path, self._span.place(path).new or path}:
+                    patched.setdefault(place, []).append(name)
+        words = self._project.settings.release.watch
+        for mention in find_mentions(self._span, words, patched, gated):
+            touches = [*mention.patches, *(["a gate"] if mention.gates else [])]
+            yield WorkItem(
+                Section.READ,
+                f"mentions {', '.join(mention.words)}",
+                f"touches {', '.join(touches)}" if touches else "touches no patch and no gate",
+                (mention.evidence,),
+            )
+
+    def _requirements(self) -> Iterator[WorkItem]:
+        for change in self._report.requirements.changes:
+            yield WorkItem(
+                Section.DECIDE if change.pinned else Section.READ,
+                "upstream requires",
+                change.text + (" (pinned in the recipe)" if change.pinned else ""),
+                (),
+                f"edit series/{self._onto}/recipe.yaml" if change.pinned else None,
+            )
+        for words in self._report.requirements.unknown:
+            yield WorkItem(Section.READ, "upstream requires", words)
+
+
+def _words(patch: PatchReport) -> str:
+    counts = ", ".join(f"{count} {state.value}" for state, count in patch.count().items() if count)
+    after = f", after {', '.join(patch.blocked_by)}" if patch.blocked_by else ""
+    return f"{patch.verdict.value}: hunks {counts}{after}"
+
+
+def _telling(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """What decides, without what is only to be read."""
+    return tuple(item for item in evidence if item.kind is not EvidenceKind.WATCH)
+
+
+def _of_name(change: NameChange) -> Section:
+    return Section.CORRUPTS if change.state is NameState.GONE else Section.READ
+
+
+def _used(change: NameChange) -> str:
+    places = ", ".join(f"{use.file}:{use.line}" for use in change.uses[:3])
+    more = f" and {len(change.uses) - 3} more places" if len(change.uses) > 3 else ""
+    what = "no longer defined" if change.state is NameState.GONE else "deprecated"
+    return f"{what}; used in {places}{more}"
+
+
+def _grouped(changes: Sequence[GateChange]) -> Iterator[tuple[Section, list[GateChange]]]:
+    """The changes of one commit together; a gate that answers otherwise now may hurt in silence."""
+    groups: dict[tuple[Section, str | None], list[GateChange]] = {}
+    for change in changes:
+        section = Section.CORRUPTS if change.state is GateState.CHANGED else Section.READ
+        commit = change.evidence.commit if change.evidence else change.gate.path
+        groups.setdefault((section, commit), []).append(change)
+    for (section, _), group in groups.items():
+        yield section, group
+
+
+def _gate_words(group: Sequence[GateChange]) -> str:
+    gate, state = group[0].gate, group[0].state
+    place = f"{gate.path}:{gate.line}" + (f" {gate.function}" if gate.function else "")
+    more = f", and {len(group) - 1} more" if len(group) > 1 else ""
+    return f"{state.value}, {answer_word(gate.answer)}: {gate.text} ({place}){more}"
+
+
+def answer_word(answer: bool | None) -> str:
+    """What a condition is on a target, in a word."""
+    return {True: "true", False: "false", None: "undecided"}[answer]

@@ -1,0 +1,118 @@
+"""The work list of a new tag: for a terminal, as JSON, as Markdown."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from patchq.model.release import Section, WorkItem, WorkList
+from patchq.model.verdict import Evidence
+from patchq.report.commit import CommitLinks, commit_of
+from patchq.report.document import render_document
+from patchq.report.jsonreport import evidence_fields
+from patchq.report.markdown import commit_words, escape
+from patchq.report.terminal import INDENT, Writer
+
+SCHEMA = "patchq.next/1"
+
+_STYLES = {
+    Section.BLOCKS: "bold red",
+    Section.CORRUPTS: "bold red",
+    Section.DECIDE: "bold magenta",
+    Section.LEAVES: "bold blue",
+    Section.READ: "bold",
+}
+
+
+def render_work_list(work: WorkList, console: Console) -> None:
+    """Print ``work``: a section each for who must act, what is fine in one line."""
+    writer = Writer(console)
+    writer.words(f"{work.series} → {work.onto}", style="bold")
+    for section in Section:
+        items = work.of(section)
+        if not items:
+            continue
+        writer.blank()
+        writer.words(_heading(section), style=_STYLES[section])
+        for item in items:
+            _item(writer, item)
+    writer.blank()
+    for words in _closing(work):
+        writer.words(words, style="dim")
+
+
+def _heading(section: Section) -> str:
+    return section.value[0].upper() + section.value[1:]
+
+
+def _item(writer: Writer, item: WorkItem) -> None:
+    writer.words(f"{item.subject}: {item.text}", INDENT // 2)
+    shown: set[str] = set()
+    for evidence in item.evidence:
+        commit = commit_of(evidence)
+        if commit is None and evidence.text not in item.text:
+            writer.words(evidence.text, INDENT, style="dim")
+        elif commit is not None and commit.short not in shown:
+            shown.add(commit.short)
+            writer.commit(commit, INDENT)
+    if item.command:
+        writer.words(f"$ {item.command}", INDENT, style="cyan")
+
+
+def _closing(work: WorkList) -> list[str]:
+    lines = []
+    if work.fine:
+        lines.append(f"Fine: {'; '.join(work.fine)}")
+    if work.folded:
+        lines.append(f"Guards off: {', '.join(work.folded)}")
+    if not work.items:
+        lines.append("Nothing to do.")
+    return lines
+
+
+def render_work_list_json(work: WorkList) -> str:
+    """The same as a JSON document."""
+    return render_document(
+        {
+            "schema": SCHEMA,
+            "series": work.series,
+            "onto": work.onto,
+            "items": [
+                {
+                    "section": item.section.value,
+                    "subject": item.subject,
+                    "text": item.text,
+                    "evidence": [evidence_fields(evidence) for evidence in item.evidence],
+                    "command": item.command,
+                }
+                for item in work.items
+            ],
+            "fine": list(work.fine),
+            "guards_off": list(work.folded),
+        }
+    )
+
+
+def render_work_list_markdown(work: WorkList, *, commit_url: str | None = None) -> str:
+    """The same as Markdown, fit for a comment."""
+    lines = [f"## {escape(work.series)} → {escape(work.onto)}", ""]
+    for section in Section:
+        items = work.of(section)
+        if items:
+            lines += [f"### {_heading(section)}", ""]
+            lines += [_markdown_item(item, commit_url) for item in items]
+            lines.append("")
+    lines += [f"{escape(words)}\n" for words in _closing(work)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _markdown_item(item: WorkItem, commit_url: str | None) -> str:
+    commits = [text for evidence in item.evidence if (text := _commit(evidence, commit_url))]
+    parts = [f"**{escape(item.subject)}**: {escape(item.text)}", *dict.fromkeys(commits)]
+    if item.command:
+        parts.append(f"`{item.command}`")
+    return "- " + " · ".join(parts)
+
+
+def _commit(evidence: Evidence, commit_url: str | None) -> str | None:
+    commit = commit_of(evidence)
+    return commit_words(commit, CommitLinks(commit_url)) if commit else None
