@@ -20,9 +20,12 @@ def port(
     context: typer.Context,
     names: Annotated[list[str], typer.Argument(metavar="PATCH", help="The patches to take.")],
     targets: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--to", metavar="TAG[,TAG...]", help="Where to; may be repeated."),
-    ],
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="To every live base of patchq.yaml that lacks them.")
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="TAG", help="From which; default: the newest that has all."),
@@ -36,24 +39,28 @@ def port(
     """Take patches to the series of other tags.
 
     They are judged as in a rebase, on top of the series that is there, and added at its end. For a
-    tag where one of them needs a person nothing is written; the other tags get theirs.
+    tag where one of them needs review nothing is written; the other tags get theirs.
 
     \b
     Examples:
       patchq port clamp.patch --to v0.5.16,v0.5.17
       patchq port clamp.patch clamp-test.patch --from v0.5.18 --to v0.5.15 --dry-run
       patchq port clamp.patch --to v0.5.17 --replace
+      patchq port clamp.patch --live
     """
     from contextlib import nullcontext
 
     from patchq.engine.rebase import port as engine
 
     run = session(context)
-    tags = list(dict.fromkeys(tag for text in targets for tag in text.split(",") if tag))
-    if not tags:
-        raise typer.BadParameter("--to names no tag")
+    given = (tag for text in targets or () for tag in text.split(",") if tag)
+    tags = list(dict.fromkeys(given))
     names = patch_names(context, source, names) if source else _anywhere(run, names)
     origin = source or engine.newest_with(run.project, names)
+    if live:
+        tags += _live(run, origin, names, replace=replace)
+    if not tags:
+        raise typer.BadParameter("--to names no tag" if not live else "no live base lacks them")
     with nullcontext() if dry_run else run.writing(), run.progress("porting") as progress:
         ported: list[Ported] = []
         for number, tag in enumerate(tags):
@@ -66,6 +73,22 @@ def port(
     else:
         _print_text(run, ported, dry_run)
     return 1 if any(each.report.needs_review for each in ported) else 0
+
+
+def _live(run: Session, origin: str, names: Sequence[str], *, replace: bool) -> list[str]:
+    """The live bases, other than ``origin``, that lack one of the patches."""
+    have = run.workspace.series_names()
+    return [
+        base.name
+        for base in run.lock.bases
+        if base.name in run.settings.release.live
+        and base.name != origin
+        and (replace or base.name not in have or not _has_all(run, base.name, names))
+    ]
+
+
+def _has_all(run: Session, tag: str, names: Sequence[str]) -> bool:
+    return set(names) <= set(run.workspace.series(tag).names)
 
 
 def _anywhere(run: Session, names: Sequence[str]) -> list[str]:

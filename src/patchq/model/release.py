@@ -6,12 +6,12 @@ and the findings: names that went, gates, commits that name a word, and the work
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from patchq.model.predicate import Predicate, parse_predicate
+from patchq.model.regex import compile_regex, encoded
 from patchq.model.verdict import Evidence
 from patchq.model.yamlfile import YamlValue
 
@@ -196,8 +196,8 @@ def _uses(entry: YamlValue) -> Uses:
     fields = entry.fields("files", "words", optional=("defined", "modules"))
     for item in fields["words"].sequence():
         try:
-            re.compile(item.text())
-        except re.error as error:
+            compile_regex(encoded(item.text()))
+        except ValueError as error:
             item.fail(f"not a regular expression: {error}")
     modules = dict(fields["modules"].items()) if "modules" in fields else {}
     return Uses(

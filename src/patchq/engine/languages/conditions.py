@@ -86,7 +86,9 @@ class _Reader:
 
     def scope(self, node: ast.AST, name: str, outer: Mapping[str, ast.expr]) -> None:
         """Read the statements of a module, class or function, and the scopes in it."""
-        names = {**outer, **_assigned(node)}
+        bound = _bindings(node)
+        seen = {each: value for each, value in outer.items() if each not in bound}
+        names = {**seen, **_single(bound)}
         for child in _statements(node):
             if isinstance(child, _SCOPES):
                 inner = f"{name}.{child.name}" if name else child.name
@@ -229,8 +231,8 @@ def _called(node: ast.Call) -> str | None:
     return function.id if isinstance(function, ast.Name) else None
 
 
-def _assigned(scope: ast.AST) -> dict[str, ast.expr]:
-    """The names that a scope binds once, by one plain assignment, to what they are bound to."""
+def _bindings(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """All that a scope binds each name to; None for what is not a plain assignment."""
     bound: dict[str, list[ast.expr | None]] = {}
     for node in _own(scope):
         if isinstance(node, ast.Assign):
@@ -247,6 +249,11 @@ def _assigned(scope: ast.AST) -> dict[str, ast.expr]:
         elif isinstance(node, ast.AugAssign | ast.For | ast.NamedExpr | ast.withitem):
             for name in _names(node):
                 bound.setdefault(name, []).append(None)
+    return bound
+
+
+def _single(bound: Mapping[str, list[ast.expr | None]]) -> dict[str, ast.expr]:
+    """The names that are bound once, by one plain assignment, and to what."""
     return {
         name: values[0]
         for name, values in bound.items()

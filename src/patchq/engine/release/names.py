@@ -12,6 +12,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
 from patchq.git.search import files_with_words, lines_with_words
+from patchq.model.regex import compile_regex, encoded
 from patchq.model.release import NameChange, NameState, Use, Uses
 from patchq.model.verdict import EvidenceKind
 
@@ -24,7 +25,7 @@ def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
 
     Raises :class:`InputError` if a glob matches no file: nothing would be looked at in silence.
     """
-    expressions = [re.compile(word) for word in uses.words]
+    expressions = [compile_regex(encoded(word)) for word in uses.words]
     found: dict[str, list[Use]] = {}
     for pattern in uses.files:
         files = sorted(file for file in _matching(root, pattern) if file.is_file())
@@ -38,7 +39,8 @@ def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
             for number, line in enumerate(_lines(file), 1):
                 for expression in expressions:
                     for match in expression.finditer(line):
-                        found.setdefault(match[0], []).append(Use(shown, number))
+                        word = match.group(0).decode("utf-8", "surrogateescape")
+                        found.setdefault(word, []).append(Use(shown, number))
     return {word: tuple(dict.fromkeys(found[word])) for word in sorted(found)}
 
 
@@ -173,5 +175,5 @@ def _shown(file: Path, root: Path) -> str:
         return str(file)
 
 
-def _lines(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+def _lines(file: Path) -> list[bytes]:
+    return file.read_bytes().splitlines()

@@ -74,6 +74,16 @@ def judge_release(
     return work, judged.report
 
 
+def still_needed(project: Project, name: str, onto: str) -> tuple[str, ...]:
+    """The live bases other than ``onto`` whose series has patch ``name``, with their role."""
+    live = project.settings.release.live
+    return tuple(
+        f"{tag} ({live[tag]})"
+        for tag in project.workspace.series_names()
+        if tag in live and tag != onto and name in project.workspace.series(tag).names
+    )
+
+
 class _Builder:
     def __init__(self, project: Project, span: UpstreamRange, judged: Rebased):
         self._project = project
@@ -109,12 +119,19 @@ class _Builder:
             yield WorkItem(
                 section,
                 patch.name,
-                _words(patch),
+                _words(patch) + self._still_needed(patch),
                 _telling(patch.evidence),
                 self._command(patch),
             )
         if fine:
             self.fine.append(f"{fine} {'patch carries' if fine == 1 else 'patches carry'}")
+
+    def _still_needed(self, patch: PatchReport) -> str:
+        """The live bases whose series has a patch that ends here."""
+        if patch.action is not Action.DROP:
+            return ""
+        needed = still_needed(self._project, patch.name, self._onto)
+        return f"; still needed by {', '.join(needed)}" if needed else ""
 
     def _command(self, patch: PatchReport) -> str:
         if patch.action is Action.REVIEW:
