@@ -22,7 +22,7 @@ FLOORS = (
     ("engine.judge", "engine.backport"),
     ("engine.rebase", "engine.importing"),
     ("engine.verify", "engine.edit"),
-    ("engine.export", "engine.status"),
+    ("engine.export", "engine.status", "engine.release"),
     ("report",),
     ("cli",),
 )

@@ -124,6 +124,7 @@ class Gate:
     text: str
     answer: bool | None
     leaves: bool = False
+    end: int = 0
 
 
 class GateState(Enum):

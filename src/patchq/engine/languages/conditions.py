@@ -47,7 +47,8 @@ _MOST_DEPTH = 40
 class Condition:
     """A condition: the function it stands in (dotted, empty at the top), line, text, and answer.
 
-    ``leaves`` says that the branch it guards ends by leaving (return, raise, continue, break).
+    ``leaves`` says that the branch it guards ends by leaving (return, raise, continue, break);
+    ``end`` is its last line.
     """
 
     function: str
@@ -55,6 +56,7 @@ class Condition:
     text: str
     answer: bool | None
     leaves: bool = False
+    end: int = 0
 
     @property
     def admits(self) -> bool | None:
@@ -129,7 +131,8 @@ class _Reader:
     ) -> None:
         value = self._value(node, names)
         answer = None if value is _UNKNOWN else bool(value)
-        self.found.append(Condition(function, node.lineno, ast.unparse(node), answer, leaves))
+        end = node.end_lineno or node.lineno
+        self.found.append(Condition(function, node.lineno, ast.unparse(node), answer, leaves, end))
 
     def _uses(self, node: ast.AST, names: Mapping[str, ast.expr], depth: int = 0) -> bool:
         for each in ast.walk(node):
@@ -335,7 +338,7 @@ def macro_conditions(content: bytes, macros: Mapping[str, int]) -> tuple[Conditi
         word = match[1].decode()
         line = joined.count(b"\n", 0, match.start()) + 1
         shown = f"#{word} {text}"
-        found.append(Condition("", line, shown, _directive(word, text, macros)))
+        found.append(Condition("", line, shown, _directive(word, text, macros), end=line))
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from pathspec import GitIgnoreSpec
@@ -20,7 +20,7 @@ from patchq.model.verdict import Evidence, EvidenceKind
 
 _PYTHON = (".py", ".pyi")
 _C = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inc", ".inl")
-_VERSION = "patchq.gates/1"
+_VERSION = "patchq.gates/2"
 
 _Key = tuple[str, str]
 
@@ -63,7 +63,7 @@ class GateReader:
             if spec is None or spec.match_file(path)
         )
         return tuple(
-            Gate(path, each.function, each.line, each.text, each.answer, each.leaves)
+            Gate(path, each.function, each.line, each.text, each.answer, each.leaves, each.end)
             for path in paths
             for each in self.conditions(base.tree, path)
         )
@@ -118,11 +118,12 @@ def _commit(
     """The commit from which on the file has the line of a new gate, or a changed gate's answer."""
     objects = span.store.objects
     content = objects.content(span.new.tree, gate.path) or b""
-    line = content.split(b"\n")[gate.line - 1].strip()
+    lines = content.split(b"\n")[gate.line - 1 : gate.end]
+    text = _stripped(lines)
 
     def has(tree: str, name: str) -> bool:
         if state is GateState.NEW:  # a search by text: parsing every state of a file takes long
-            return line in (objects.content(tree, name) or b"")
+            return text in _stripped((objects.content(tree, name) or b"").split(b"\n"))
         return any(
             gate_key(gate) == (each.function, each.text) and each.answer is gate.answer
             for each in reader.conditions(tree, name)
@@ -139,14 +140,20 @@ def _commit(
     return span.evidence(EvidenceKind.GATE, gate.text, found, paths=(gate.path,))
 
 
+def _stripped(lines: Iterable[bytes]) -> bytes:
+    return b"\n".join(line.strip() for line in lines)
+
+
 def _write(conditions: Sequence[Condition]) -> object:
-    return [[c.function, c.line, c.text, c.answer, c.leaves] for c in conditions]
+    return [[c.function, c.line, c.text, c.answer, c.leaves, c.end] for c in conditions]
 
 
 def _read(kept: list[list[object]]) -> tuple[Condition, ...]:
     return tuple(
-        Condition(str(function), int(str(line)), str(text), _truth(answer), bool(leaves))
-        for function, line, text, answer, leaves in kept
+        Condition(
+            str(function), int(str(line)), str(text), _truth(answer), bool(leaves), int(str(end))
+        )
+        for function, line, text, answer, leaves, end in kept
     )
 
 

@@ -42,7 +42,7 @@ _SECTIONS = {
     Verdict.CONFLICT: Section.BLOCKS,
     Verdict.DRIFTED: Section.CORRUPTS,
     Verdict.SUPERSEDED: Section.DECIDE,
-    Verdict.NOT_COVERED: Section.DECIDE,
+    Verdict.NOT_COVERED: Section.READ,
     Verdict.UPSTREAMED: Section.LEAVES,
     Verdict.UNREACHABLE: Section.LEAVES,
     Verdict.EXPIRED: Section.LEAVES,
@@ -152,8 +152,12 @@ class _Builder:
             )
 
     def _verification(self) -> Iterator[WorkItem]:
-        waiting = [patch.name for patch in self._report.needs_review]
         command = f"patchq verify {self._onto}"
+        waiting = [patch.name for patch in self._report.needs_review]
+        if self._report.with_verdict(Verdict.NOT_COVERED):
+            text = f"not run: {self._onto} is an archive that does not cover every patch"
+            yield WorkItem(Section.READ, "verify", text, (), command)
+            return
         if waiting:
             yield WorkItem(
                 Section.READ, "verify", f"not run: waits for {', '.join(waiting)}", (), command
@@ -174,7 +178,7 @@ class _Builder:
             for failure in section.failures:
                 failed = True
                 where = Section.BLOCKS if section.name in ("apply", "build") else Section.CORRUPTS
-                yield WorkItem(where, f"verify: {section.name}", str(failure), (), command)
+                yield WorkItem(where, f"verify: {section.name}", failure.text, (), command)
         if not failed:
             self.fine.append("verify passes")
 

@@ -40,11 +40,15 @@ def requirement_changes(
     before, after = (_requirements(project, base, recipe) for base, recipe in (old, new))
     unknown = [
         f"what {side.base} requires is not known: import its archive again to keep its metadata"
-        for side in (before, after)
-        if not side.known
+        for side, base in ((before, old[0]), (after, new[0]))
+        if not side.known and base.archive
     ]
     pins = {pin.name: pin for pin in new[1].pins}
-    changes = list(_changes(_specifiers(before), _specifiers(after))) if not unknown else []
+    changes = (
+        list(_changes(_specifiers(before), _specifiers(after)))
+        if before.known and after.known
+        else []
+    )
     sources = [_fetched(objects, base, recipe) for base, recipe in (old, new)]
     if sources[0] is not None and sources[1] is not None:
         changes += _changes(sources[0], sources[1])
