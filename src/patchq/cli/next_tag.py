@@ -39,7 +39,7 @@ def next_tag(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Say what a new tag asks for, as one list sorted by who must act.
+    """Say what a new tag asks for, as one work list.
 
     Finds upstream's newest tag (or takes TAG), locks it, rehearses the rebase, verifies, and
     compares requirements, names, gates and claims. Writes nothing but the lock. Exits 1 if

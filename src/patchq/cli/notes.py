@@ -25,9 +25,9 @@ def notes(
         typer.Option("-o", metavar="FILE", help="Write to FILE, or update it; default: stdout."),
     ] = None,
 ) -> None:
-    """Write the notes on a tag: patches, requirements, gates, names, open risks, roll-back.
+    """Write the notes on a tag, in Markdown.
 
-    In Markdown. Of a FILE that is there only the parts that patchq wrote are written again.
+    Patches, requirements, gates, names, open risks and the order of a roll-back. Of a FILE that is there only the parts that patchq wrote are written again.
 
     \b
     Examples:
