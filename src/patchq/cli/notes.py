@@ -27,7 +27,8 @@ def notes(
 ) -> None:
     """Write the notes on a tag, in Markdown.
 
-    Patches, requirements, gates, names, open risks and the order of a roll-back. Of a FILE that is there only the parts that patchq wrote are written again.
+    Patches, requirements, gates, names, open risks and the order of a roll-back. Of a FILE that is
+    there only the parts that patchq wrote are written again.
 
     \b
     Examples:

@@ -119,8 +119,9 @@ def _patch(patch: PatchReport, links: CommitLinks) -> str:
 
 def _requirements(report: Report, reasons: Mapping[str, str]) -> Iterator[str]:
     for change in report.requirements.changes:
-        reason = reasons.get(change.name)
-        pinned = " (pinned" + (f": {escape(reason)})" if reason else ")") if change.pinned else ""
+        reason = change.reason or reasons.get(change.name)
+        because = f": {escape(reason)}" if reason else ""
+        pinned = f" (pinned to {escape(change.pin)}{because})" if change.pin else ""
         yield f"- {escape(change.text)}{pinned}"
     yield from (f"- {escape(words)}" for words in report.requirements.unknown)
 

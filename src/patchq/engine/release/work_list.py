@@ -245,11 +245,11 @@ class _Builder:
     def _requirements(self) -> Iterator[WorkItem]:
         for change in self._report.requirements.changes:
             yield WorkItem(
-                Section.DECIDE if change.pinned else Section.READ,
+                Section.DECIDE if change.pin else Section.READ,
                 "upstream requires",
-                change.text + (" (pinned in the recipe)" if change.pinned else ""),
+                change.text + (f" (the recipe pins {change.pin})" if change.pin else ""),
                 (),
-                f"edit series/{self._onto}/recipe.yaml" if change.pinned else None,
+                f"edit series/{self._onto}/recipe.yaml" if change.pin else None,
             )
         for words in self._report.requirements.unknown:
             yield WorkItem(Section.READ, "upstream requires", words)

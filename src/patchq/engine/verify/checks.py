@@ -22,6 +22,8 @@ from patchq.model.verification import Failure, Remark, Section
 def continuity(project: Project, selection: Selection) -> Section:
     """Nothing vanished between the series before and this one."""
     tag = selection.directory.tag
+    if tag not in project.workspace.series_names():  # rehearsed, not written yet
+        return Section("continuity", "not a series on disk", skipped=True)
     found = gaps(project.workspace, tag)
     failures = tuple(Failure(f"{gap.words}: {gap.ways_on}", patch=gap.name) for gap in found)
     before = series_before(project.workspace, tag)
