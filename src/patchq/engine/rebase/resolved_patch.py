@@ -1,15 +1,19 @@
-"""From a tree that someone made of a collision to the patch that makes it."""
+"""From what someone made of a collision in the worktree to the patch that makes it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from patchq.engine.rebase.conflict import Collision
 from patchq.engine.series.rewrite import Carrier
 from patchq.engine.series.stack import Stack
 from patchq.git.compare import Version, range_diff
-from patchq.git.objects import Entry, Objects
+from patchq.git.objects import GITLINK_MODE, Entry, Objects
 from patchq.git.store import Store
+from patchq.git.worktree import Worktree
 from patchq.model.patch import Patch
 
+_MARKERS = (b"<<<<<<< ", b"||||||| ", b">>>>>>> ")
 _NO_SECTION = b"@@ Commit message\n \n"
 """How range-diff heads a difference that begins with the first file's name."""
 
@@ -70,3 +74,68 @@ def compare(store: Store, collision: Collision, tree: str) -> bytes:
         )
     )
     return range_diff(store.git, objects, *versions).removeprefix(_NO_SECTION)
+
+
+@dataclass(frozen=True)
+class Unsolved:
+    """What stands between a stop and going on, by path; ``unmerged`` is what was not added."""
+
+    unmerged: tuple[str, ...]
+    marked: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorktreeState:
+    """What a person made: ``tree``, without the files ``left_out``, which git does not know.
+
+    ``not_added`` are known files that were changed there, and are neither added nor the patch's.
+    """
+
+    tree: str
+    left_out: tuple[str, ...]
+    not_added: tuple[str, ...]
+
+
+def worktree_state(store: Store, worktree: Worktree, collision: Collision) -> WorktreeState:
+    """The patch's files as they stand there, and of others what was added."""
+    objects = store.objects
+    tree = worktree.snapshot()
+    index = worktree.index()
+    own = collision.merged.keys() | collision.conflicts.keys()
+    others = objects.files(tree, sorted(changed_paths(objects, collision.case.ours, tree) - own))
+    left_out = tuple(path for path, entry in others.items() if entry and path not in index)
+    return WorktreeState(
+        tree=objects.overlay(tree, dict.fromkeys(left_out)),
+        left_out=left_out,
+        not_added=tuple(p for p, entry in others.items() if p in index and index[p] != entry),
+    )
+
+
+def find_unsolved(
+    objects: Objects, worktree: Worktree, collision: Collision, made: WorktreeState
+) -> Unsolved:
+    """What of ``made`` is not solved yet."""
+    changed = sorted(changed_paths(objects, collision.case.ours, made.tree))
+    marked = tuple(path for path in changed if _has_markers(objects, collision, made.tree, path))
+    return Unsolved((*worktree.unmerged(), *made.not_added), marked)
+
+
+def _has_markers(objects: Objects, collision: Collision, tree: str, path: str) -> bool:
+    """Whether the file has conflict markers that no side of the merge had."""
+    sides = collision.conflicts.get(path)
+    known: set[bytes] = set()
+    for entry in (
+        objects.file(collision.case.ours, path),
+        *((entry for _, entry in sides.stages()) if sides else ()),
+    ):
+        known.update(_lines_of(objects, entry))
+    return any(
+        line.startswith(_MARKERS) and line not in known
+        for line in _lines_of(objects, objects.file(tree, path))
+    )
+
+
+def _lines_of(objects: Objects, entry: Entry | None) -> list[bytes]:
+    if entry is None or entry.mode == GITLINK_MODE:
+        return []
+    return objects.read(entry.oid).splitlines()

@@ -30,14 +30,21 @@ from patchq.engine.rebase.operation import (
 )
 from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
 from patchq.engine.rebase.recorded_resolutions import remember
-from patchq.engine.rebase.resolved_patch import changed_paths, compare, patch_to
+from patchq.engine.rebase.resolved_patch import (
+    Unsolved,
+    WorktreeState,
+    changed_paths,
+    compare,
+    find_unsolved,
+    patch_to,
+    worktree_state,
+)
 from patchq.engine.rebase.resurfaced import keep_resurfaced
 from patchq.engine.rebase.series_run import Progress, Stop
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction, keep_aside, kept_aside
 from patchq.errors import FindingsError, InputError, PatchqError, Where
-from patchq.git.objects import GITLINK_MODE, Entry, Objects
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree, WorktreeLayout
@@ -46,17 +53,8 @@ from patchq.model.workspace import RETIRED, Workspace
 
 WORKTREE = "worktree"
 
-_MARKERS = (b"<<<<<<< ", b"||||||| ", b">>>>>>> ")
 _START = "`patchq rebase --onto TAG` starts one."
 _ABORT = "`patchq rebase --abort` forgets the rebase; then start it again."
-
-
-@dataclass(frozen=True)
-class Unsolved:
-    """What stands between a stop and going on, by path; ``unmerged`` is what was not added."""
-
-    unmerged: tuple[str, ...]
-    marked: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -226,8 +224,8 @@ def judge_stopped(project: Project, operation: Operation) -> tuple[Rebased, Unso
     if not operation.layout or not worktree.holds(operation.layout):
         return rebased, None
     worktree.relink()
-    made = _made(project.store, worktree, collision)
-    return rebased, _unsolved(project.store.objects, worktree, collision, made)
+    made = worktree_state(project.store, worktree, collision)
+    return rebased, find_unsolved(project.store.objects, worktree, collision, made)
 
 
 def _resolutions(decisions: Iterable[Decision]) -> dict[str, bytes]:
@@ -345,7 +343,7 @@ def _layout(project: Project, operation: Operation, collision: Collision) -> Wor
 
 def _take(
     project: Project, operation: Operation, collision: Collision, wanted: WorktreeLayout
-) -> _Made:
+) -> WorktreeState:
     """What the user made, once nothing in it is unsolved."""
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)
@@ -356,8 +354,8 @@ def _take(
             hint="Solve the conflict in .patchq/worktree, then continue.",
         )
     worktree.relink()
-    made = _made(project.store, worktree, collision)
-    unsolved = _unsolved(project.store.objects, worktree, collision, made)
+    made = worktree_state(project.store, worktree, collision)
+    unsolved = find_unsolved(project.store.objects, worktree, collision, made)
     if unsolved.marked:
         raise FindingsError(
             f"conflict markers are left in:{_lines(unsolved.marked)}",
@@ -377,62 +375,8 @@ def _take(
     return made
 
 
-@dataclass(frozen=True)
-class _Made:
-    """What a person made: ``tree``, without the files ``left_out``, which git does not know.
-
-    ``not_added`` are known files that were changed there, and are neither added nor the patch's.
-    """
-
-    tree: str
-    left_out: tuple[str, ...]
-    not_added: tuple[str, ...]
-
-
-def _made(store: Store, worktree: Worktree, collision: Collision) -> _Made:
-    """The patch's files as they stand there, and of others what was added."""
-    objects = store.objects
-    tree = worktree.snapshot()
-    index = worktree.index()
-    own = collision.merged.keys() | collision.conflicts.keys()
-    others = objects.files(tree, sorted(changed_paths(objects, collision.case.ours, tree) - own))
-    left_out = tuple(path for path, entry in others.items() if entry and path not in index)
-    return _Made(
-        tree=objects.overlay(tree, dict.fromkeys(left_out)),
-        left_out=left_out,
-        not_added=tuple(p for p, entry in others.items() if p in index and index[p] != entry),
-    )
-
-
-def _unsolved(objects: Objects, worktree: Worktree, collision: Collision, made: _Made) -> Unsolved:
-    changed = sorted(changed_paths(objects, collision.case.ours, made.tree))
-    marked = tuple(path for path in changed if _has_markers(objects, collision, made.tree, path))
-    return Unsolved((*worktree.unmerged(), *made.not_added), marked)
-
-
-def _has_markers(objects: Objects, collision: Collision, tree: str, path: str) -> bool:
-    """Whether the file has conflict markers that no side of the merge had."""
-    sides = collision.conflicts.get(path)
-    known: set[bytes] = set()
-    for entry in (
-        objects.file(collision.case.ours, path),
-        *((entry for _, entry in sides.stages()) if sides else ()),
-    ):
-        known.update(_lines_of(objects, entry))
-    return any(
-        line.startswith(_MARKERS) and line not in known
-        for line in _lines_of(objects, objects.file(tree, path))
-    )
-
-
-def _lines_of(objects: Objects, entry: Entry | None) -> list[bytes]:
-    if entry is None or entry.mode == GITLINK_MODE:
-        return []
-    return objects.read(entry.oid).splitlines()
-
-
 def _resolved(
-    project: Project, operation: Operation, collision: Collision, made: _Made
+    project: Project, operation: Operation, collision: Collision, made: WorktreeState
 ) -> tuple[Decision, Decided]:
     store, tree = project.store, made.tree
     stack = Stack(store)
