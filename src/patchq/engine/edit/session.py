@@ -19,10 +19,11 @@ from enum import Enum
 from patchq.engine.edit.state import WAYS_ON, WORKTREE, Edit, forget, is_open, load, save
 from patchq.engine.rebase.operation import hash_files, hash_inputs, hash_target
 from patchq.engine.rebase.resolved_patch import changed_paths
-from patchq.engine.series.edits import Edited, dropped, with_lineage
+from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import rename_required
 from patchq.engine.series.message import Wording, head_of, normalised, now, slug, wording
 from patchq.engine.series.naming import patch_name
+from patchq.engine.series.records import dropped, with_lineage
 from patchq.engine.series.restack import NoMergeError, Restacker, Work
 from patchq.engine.series.selection import select
 from patchq.engine.workspace.project import Project
@@ -410,11 +411,8 @@ class _Refresh:
             *self._outcomes(named, new),
             *(RefreshedPatch(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
         ]
-        edited = with_lineage(
-            self._workspace,
-            Edited(self._old, new, self._restacker.notices),
-            self._successors(named, folded),
-        )
+        new = with_lineage(self._workspace, new, self._successors(named, folded))
+        edited = Edited(self._old, new, self._restacker.notices)
         return Refreshed(self._edit, edited, tuple(outcomes))
 
     def _successors(

@@ -7,16 +7,16 @@ is below it then; :meth:`Edited.write` writes the files that differ, in one tran
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 
-from patchq.engine.series.continuity import gaps
 from patchq.engine.series.header_edit import add_field, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
 from patchq.engine.series.naming import patch_name
+from patchq.engine.series.records import record_of, vanished, with_lineage
 from patchq.engine.series.restack import DirectoryChanges, Restacker, Work, changes, settles
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
@@ -26,10 +26,9 @@ from patchq.git.apply import Applied
 from patchq.git.identity import user_identity
 from patchq.git.objects import Entries
 from patchq.model.patch import Patch
-from patchq.model.retired import RecordState, Retired
+from patchq.model.retired import RecordState
 from patchq.model.series import Guard, SeriesEntry
-from patchq.model.verdict import Verdict
-from patchq.model.workspace import SeriesDirectory, Workspace
+from patchq.model.workspace import SeriesDirectory
 
 _ENDS = ("x-retire-when", "x-upstream-pr")
 _SINGLE = (
@@ -103,7 +102,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
         for record in old.retired
         if record.standing is RecordState.HELD and record.name not in old.series.names
     }
-    missing = _missing(project.workspace, old, names) if reason is not None else {}
+    missing = vanished(project.workspace, old, names) if reason is not None else {}
     leaving = [name for name in names if name not in held and name not in missing]
     restacker = _restacker(project, tag)
     works = restacker.works(old, lenient=True)
@@ -111,7 +110,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     gone = (
         *(held[name] for name in names if name in held),
         *missing.values(),
-        *(_left(old, name) for name in leaving),
+        *(record_of(old, name) for name in leaving),
     )
     kept = tuple(record for record in old.retired if record.name not in names)
     if reason is not None:
@@ -122,23 +121,6 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
         kept = (*kept, *records)
     remarks = tuple(notice for notice in restacker.notices if notice.split()[0] not in leaving)
     return Edited(old, replace(new, retired=kept), remarks)
-
-
-def _missing(
-    workspace: Workspace, directory: SeriesDirectory, names: Sequence[str]
-) -> dict[str, Retired]:
-    """Those of ``names`` that vanished since the series before, as they are there."""
-    wanted = set(names).difference(directory.series.names)
-    if not wanted:
-        return {}
-    found: dict[str, Retired] = {}
-    for gap in gaps(workspace, directory.tag):
-        if gap.name in wanted:
-            before = workspace.load(gap.earlier)
-            known = next((record for record in before.retired if record.name == gap.name), None)
-            record = known or _left(before, gap.name)
-            found[gap.name] = replace(record, since=directory.tag)
-    return found
 
 
 def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
@@ -155,8 +137,8 @@ def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
         )
         for other, patch in old.patches.items()
     }
-    edited = Edited(old, replace(old, series=series, patches=patches))
-    return with_lineage(project.workspace, edited, {name: (target,)})
+    new = replace(old, series=series, patches=patches)
+    return Edited(old, with_lineage(project.workspace, new, {name: (target,)}))
 
 
 def move(project: Project, tag: str, names: Sequence[str], place: Place) -> Edited:
@@ -206,7 +188,8 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     renamed = _requiring(left, names, into)
     kept = [entry for entry in together.entries if entry.name not in names]
     edited = _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
-    return with_lineage(project.workspace, edited, dict.fromkeys(names, (into,)))
+    successors = dict.fromkeys(names, (into,))
+    return replace(edited, new=with_lineage(project.workspace, edited.new, successors))
 
 
 def split(
@@ -253,7 +236,8 @@ def split(
         target: Work(new, {path: middle[path] for path in second}, second),
     }
     edited = _same_tree(project, old, order, restacker, changed)
-    return with_lineage(project.workspace, edited, {name: (name, target)})
+    successors = {name: (name, target)}
+    return replace(edited, new=with_lineage(project.workspace, edited.new, successors))
 
 
 def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edited:
@@ -263,26 +247,6 @@ def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edi
     series = old.series.guard(name, guards)
     new = restacker.restack(old, series, restacker.works(old))
     return Edited(old, new, restacker.notices)
-
-
-def with_lineage(
-    workspace: Workspace, edited: Edited, successors: Mapping[str, tuple[str, ...]]
-) -> Edited:
-    """With a record of what goes on with the patches that ``successors`` names.
-
-    Only those that another series has need one.
-    """
-    tag, lineage = edited.old.tag, edited.new.lineage
-    others = {
-        name
-        for other in workspace.series_names()
-        if other != tag
-        for name in workspace.series(other).names
-    }
-    for name, by in successors.items():
-        if name in others or lineage.ancestors(name):
-            lineage = lineage.succeed((name,), by)
-    return replace(edited, new=replace(edited.new, lineage=lineage))
 
 
 def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()) -> Restacker:
@@ -305,31 +269,6 @@ def _require_works(restacker: Restacker, works: Mapping[str, Work], names: Itera
             notice or f"{', '.join(names)}: the base does not cover it",
             hint="Import what it waits for first, or `patchq drop` it.",
         )
-
-
-def _left(directory: SeriesDirectory, name: str) -> Retired:
-    entry = directory.series.entry(name)
-    return Retired(
-        name=name,
-        verdict=Verdict.CLEAN,
-        reason="",
-        evidence=(),
-        content=directory.patches[name].raw,
-        standing=RecordState.DROPPED,
-        since=directory.tag,
-        base=directory.tag,
-        guards=entry.guards,
-        strip=entry.strip,
-    )
-
-
-def dropped(directory: SeriesDirectory, names: Collection[str], reason: str) -> tuple[Retired, ...]:
-    """The memory of ``directory`` with its patches ``names`` as dropped by a person."""
-    kept = tuple(record for record in directory.retired if record.name not in names)
-    left = (
-        replace(_left(directory, n), reason=reason) for n in directory.series.names if n in names
-    )
-    return (*kept, *left)
 
 
 def _position(names: Sequence[str], place: Place, directory: SeriesDirectory) -> int:
