@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from peers import patch_ids
+
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
@@ -270,7 +272,17 @@ class CaseMaker:
         names = [cut.commit.oid for cut in made_of]
         diff = self._mailer.diff(self._span.old.tree, tree)
         name = f"{group.name.lower()}-{'-'.join(oid[:9] for oid in names)}.patch"
-        return Case(group, Patch(name, diff), tuple(names), tuple(c.commit.oid for c in landed))
+        brought = tuple(same for cut in landed for same in self._same(cut.commit.oid))
+        return Case(group, Patch(name, diff), tuple(names), brought)
+
+    def _same(self, commit: str) -> list[str]:
+        """``commit``, and those that history has with the very same change."""
+        ids = self._patch_ids
+        return [commit, *(c for c in ids if c != commit and ids[c] == ids.get(commit))]
+
+    @cached_property
+    def _patch_ids(self) -> dict[str, str]:
+        return patch_ids(self._span)
 
 
 class _Drawn:

@@ -12,20 +12,31 @@ import json
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+# loaded once, for the tests of every mutant
+import git as _git  # noqa: F401
+import hypothesis as _hypothesis  # noqa: F401
+import pytest
+import rich.table as _rich  # noqa: F401
+import tree_sitter_cuda as _cuda  # noqa: F401
+import typer as _typer  # noqa: F401
+import yaml as _yaml  # noqa: F401
+
 ROOT = Path(__file__).parents[1]
-_PYTEST = (sys.executable, "-m", "pytest", "-xq", "-p", "no:cacheprovider", "-p", "no:xdist")
+_PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+_SECONDS = 900
 WANTED = 0.95
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -139,40 +150,51 @@ class Recorder:
 
 def _record(options: argparse.Namespace) -> dict[str, list[str]]:
     """The tests by line."""
-    if options.map and options.map.exists():
-        known: dict[str, list[str]] = json.loads(options.map.read_text(encoding="utf-8"))
-        return known
-    import pytest
+    with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
+        kept = options.map or Path(scratch) / "map.json"
+        if not kept.exists():
+            recorder = Recorder(str(ROOT / options.folder))
 
-    recorder = Recorder(str(ROOT / options.folder))
-    status = pytest.main(["-q", "-p", "no:xdist", *options.tests], plugins=[recorder])
-    if status:
-        raise SystemExit("the tests fail as they are")
-    seen = {place: sorted(tests) for place, tests in recorder.seen.items()}
-    if options.map:
-        options.map.write_text(json.dumps(seen), encoding="utf-8")
-    return seen
+            def record() -> int:
+                status = pytest.main([*_PYTEST, *options.tests], plugins=[recorder])
+                seen = {place: sorted(tests) for place, tests in recorder.seen.items()}
+                kept.write_text(json.dumps(seen), encoding="utf-8")
+                return status
+
+            if _forked(record, ROOT):
+                kept.unlink()
+                raise SystemExit("the tests fail as they are")
+        known: dict[str, list[str]] = json.loads(kept.read_text(encoding="utf-8"))
+        return known
+
+
+def _forked(run: Callable[[], int], root: Path) -> int:
+    """The status of ``run`` in a process of its own, with the project at ``root``.
+
+    What the tests need of other projects is loaded here once, patchq in each process anew.
+    """
+    child = os.fork()
+    if not child:
+        signal.alarm(_SECONDS)
+        os.chdir(root)
+        sys.path.insert(0, str(root / "src"))
+        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        os._exit(int(run()))
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
     """Whether a test fails on the copy of the project at ``root``, with the mutant in it."""
     place = root / mutant.path
     kept = place.read_bytes()
+    compiled = Path(cache_from_source(str(place)))
     place.write_text(mutant.source(), encoding="utf-8")
+    compiled.unlink(missing_ok=True)
     try:
-        done = subprocess.run(
-            [*_PYTEST, *tests],
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            timeout=600,
-            check=False,
-        )
-        return done.returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+        return _forked(lambda: pytest.main([*_PYTEST, "-x", *tests]), root) != 0
     finally:
         place.write_bytes(kept)
+        compiled.unlink(missing_ok=True)
 
 
 def _drawn(options: argparse.Namespace, tests: Mapping[str, Sequence[str]]) -> list[Mutant]:
@@ -194,7 +216,7 @@ def main() -> int:
     parser.add_argument("--folder", default="src/patchq/engine/judge", help="what is changed")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=40, help="tests that a mutant runs at most")
+    parser.add_argument("--most", type=int, default=15, help="tests that a mutant runs at most")
     parser.add_argument("--map", type=Path, help="where the tests by line are kept")
     options = parser.parse_args()
     tests = _record(options)

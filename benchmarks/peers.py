@@ -20,6 +20,14 @@ class Peer(Enum):
 _NO_RENAMES = ("-p", "--no-renames", "--full-index", "--no-ext-diff", "--no-color")
 
 
+def patch_ids(span: UpstreamRange) -> dict[str, str]:
+    """git's patch-id of each commit between the tags, merges aside."""
+    git = span.store.git
+    log = git.run("log", "--no-merges", *_NO_RENAMES, span.new.commit, f"^{span.old.commit}").stdout
+    rows = git.text("patch-id", "--stable", stdin=log).splitlines()
+    return {commit: name for name, commit in map(str.split, rows)}
+
+
 class Peers:
     """Asks git about patches on one span; ``scratch`` holds an index of the new tag."""
 
@@ -28,7 +36,7 @@ class Peers:
         self._git = span.store.git
         self._index = {"GIT_INDEX_FILE": str(scratch / "index")}
         self._git.run("read-tree", span.new.tree, environment=self._index)
-        self._known = self._patch_ids(span)
+        self._known = frozenset(patch_ids(span).values())
 
     def dropping(self, patch: Patch, patched: str) -> frozenset[Peer]:
         """The peers that take ``patch`` for landed; ``patched`` is the old tag's tree with it."""
@@ -41,13 +49,6 @@ class Peers:
         if self._applies_in_reverse(patch):
             landed.add(Peer.REVERSE)
         return frozenset(landed)
-
-    def _patch_ids(self, span: UpstreamRange) -> frozenset[str]:
-        log = self._git.run(
-            "log", "--no-merges", *_NO_RENAMES, span.new.commit, f"^{span.old.commit}"
-        ).stdout
-        ids = self._git.text("patch-id", "--stable", stdin=log)
-        return frozenset(line.split()[0] for line in ids.splitlines())
 
     def _is_known(self, patched: str) -> bool:
         diff = self._git.run("diff-tree", "-r", *_NO_RENAMES, self._span.old.tree, patched).stdout
