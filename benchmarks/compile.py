@@ -178,7 +178,8 @@ def _run(options: argparse.Namespace) -> int:
         if facts["steps"][-1]["exit"]:
             print(facts["steps"][-1]["said"])
             return 1
-    rows = compare_libraries(_libraries(build / "out"), prediction)
+    every = compare_libraries(_libraries(build / "out"), prediction)
+    rows = [row for row in every if not options.only or row.library is not None]
     facts["libraries"] = [_row(row) for row in rows]
     _write(options.json, facts)
     for row in rows:
@@ -200,18 +201,13 @@ def _configure(
         raise InputError("its CMakeLists.txt names no project")
     include = build / PROCESSOR
     include.write_text(f'set(CMAKE_SYSTEM_PROCESSOR "{prediction.processor}")\n')
-    torch = "import torch; print(torch.utils.cmake_prefix_path)"
-    prefix = subprocess.run(
-        [options.python, "-c", torch], capture_output=True, text=True, check=False
-    )
-    if prefix.returncode:
-        raise InputError(f"{options.python} has no PyTorch: {prefix.stderr.strip()}")
+    prefix = _torch(options.python)[0]
     return [
         "cmake",
         *("-G", "Ninja", "-S", str(build / PROJECT), "-B", str(build / "out")),
         "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_PROJECT_{match[1]}_INCLUDE={include}",
-        f"-DCMAKE_PREFIX_PATH={prefix.stdout.strip()}",
+        f"-DCMAKE_PREFIX_PATH={prefix}",
         f"-DPython_EXECUTABLE={options.python}",
         f"-DPython3_EXECUTABLE={options.python}",
         # as scikit-build-core says it for a wheel of the stable ABI
@@ -222,6 +218,19 @@ def _configure(
         *(f"-DFETCHCONTENT_SOURCE_DIR_{n.upper()}={build / SOURCES / n}" for n in sources),
         *(f"-D{define}" for define in options.defines),
     ]
+
+
+def _torch(python: str) -> tuple[str, str]:
+    """Where PyTorch's CMake files lie, and its version; it is not imported."""
+    code = (
+        "import importlib.util as u, importlib.metadata as m, pathlib as p; "
+        "print(p.Path(u.find_spec('torch').origin).parent / 'share/cmake', m.version('torch'))"
+    )
+    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise InputError(f"{python} has no PyTorch: {found.stderr.strip()}")
+    place, _, version = found.stdout.strip().rpartition(" ")
+    return place, version
 
 
 def _environment(options: argparse.Namespace, build: Path) -> dict[str, str]:
@@ -307,15 +316,9 @@ def _jobs() -> int:
 def _machine(options: argparse.Namespace) -> dict[str, str]:
     nvcc = shutil.which("nvcc")
     said = subprocess.run([nvcc, "--version"], capture_output=True, text=True) if nvcc else None
-    torch = subprocess.run(
-        [options.python, "-c", "import torch; print(torch.__version__)"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
         "nvcc": said.stdout.strip().splitlines()[-1] if said and said.stdout else "none",
-        "torch": torch.stdout.strip(),
+        "torch": _torch(options.python)[1],
         "cpus": str(os.cpu_count()),
     }
 
