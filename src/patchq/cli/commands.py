@@ -18,7 +18,7 @@ GROUPS = {
         *("import", "backport", "new", "edit", "refresh", "header", "guard"),
         *("rename", "move", "fold", "split", "drop", "undo"),
     ),
-    "Ship": ("verify", "export"),
+    "Ship": ("verify", "export", "ci"),
     "Begin": ("init", "demo"),
 }
 """The commands by what they are for, in the order of the help."""

@@ -159,6 +159,13 @@ def document(kind: str, facts: Mapping[str, object]) -> None:
     text(render_document({"schema": f"patchq.{kind}/1", **facts}))
 
 
+def compact(value: Mapping[str, object]) -> None:
+    """Print ``value`` as JSON on one line, as engines take it in an output."""
+    import json
+
+    typer.echo(json.dumps(value))
+
+
 def text(content: str, to: Path | None = None) -> None:
     """Write text to a file or to stdout."""
     if to is None:
