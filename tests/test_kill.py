@@ -140,6 +140,7 @@ def scenes(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["start", "continue", "finish", "skip", "abort", "undo"])
 def test_killed_anywhere(
     patchq: CommandLine, scenes: dict[str, Scene], tmp_path: Path, name: str
