@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -10,6 +11,9 @@ from source import Function, functions
 
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
+
+_LINE = re.compile(rb"^[ \t]*patchq_probe_[0-9a-f]+(?: = 1|\(1\);)\r?\n", re.M)
+_COMMENT = re.compile(rb"(?:  # patchq_probe_[0-9a-f]+| /\* patchq_probe_[0-9a-f]+ \*/)")
 
 
 class Fate(Enum):
@@ -147,9 +151,19 @@ def stands_right(probe: Probe, found: Mapping[str, bytes]) -> bool:
     if len(having) != 1 or sum(text.count(probe.mark) for text in having.values()) != 1:
         return False
     ((path, content),) = having.items()
+    content = _without_others(content, probe.mark)
     return any(
         _in_place(probe.mark, place, content) for place in probe.places if place.path == path
     )
+
+
+def _without_others(content: bytes, mark: bytes) -> bytes:
+    """``content`` without what other probes of a series put into the same function."""
+
+    def left(match: re.Match[bytes]) -> bytes:
+        return match[0] if mark in match[0] else b""
+
+    return _COMMENT.sub(left, _LINE.sub(left, content))
 
 
 def _in_place(mark: bytes, place: Place, content: bytes) -> bool:
