@@ -230,6 +230,8 @@ def _torch(python: str) -> tuple[str, str]:
     if found.returncode:
         raise InputError(f"{python} has no PyTorch: {found.stderr.strip()}")
     place, _, version = found.stdout.strip().rpartition(" ")
+    if version.endswith("+cpu"):
+        raise InputError(f"PyTorch {version} has no CUDA: the project would ignore its own flags")
     return place, version
 
 

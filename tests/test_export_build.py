@@ -201,7 +201,12 @@ def test_the_printed_build_runs(patchq: CommandLine, workspace: Workspace, tmp_p
         assert words in script
     image = export(patchq, workspace, "--print-build", "--build-mode", "image").stdout
     assert "install torch" not in image
-    assert 'wanted = "2.13.0"' in image
+    assert 'found == "2.13.0"' in image
+    assert 'str(cuda).split(".")[0] == "13"' in script
+    assert (
+        "#   patchq verify --wheel dist/k-*.whl --manifest patchq-manifest.json --target spark "
+        "--torch DIRECTORY_OF_PYTORCH\n"
+    ) in script
     assert "PIP_CONSTRAINT" in image
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from patchq.engine.export.constraints import install_options, pin_files
+from patchq.engine.export.manifest import MANIFEST
 from patchq.engine.export.prepare import Prepared
 from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.export.wheel_cache import FACTS, SUMS, CachedWheel
@@ -138,6 +139,22 @@ def _script(building: Building, mode: BuildMode) -> Iterator[str]:
         yield ""
         yield f"# step {step.name}"
         yield from _step(building, step, values)
+    yield from _proof(building)
+
+
+def _proof(building: Building) -> Iterator[str]:
+    """How to see that the wheels hold what was predicted, and can be loaded, as comments."""
+    prepared, runtime = building.prepared, building.runtime
+    wheels = [s.wheel for s in prepared.project.settings.export.steps if s.wheel and s.of]
+    if runtime is None or not wheels or not prepared.builds:
+        return
+    yield ""
+    yield "# Then, where patchq is:"
+    for wheel in wheels:
+        yield (
+            f"#   patchq verify --wheel {wheel} --manifest {MANIFEST} "
+            f"--target {runtime.target.name} --torch DIRECTORY_OF_PYTORCH"
+        )
 
 
 def _needs(building: Building) -> Iterator[str]:
@@ -168,17 +185,26 @@ def _python(building: Building, mode: BuildMode) -> Iterator[str]:
         yield f"# Of the image, these variables hold for pip and uv: {_IMAGE_VARIABLES}."
         yield "# Without build isolation, those for builds have no effect. Set are:"
         yield "env | grep -E '^(PIP|UV)_(BUILD_)?(CONSTRAINT|OVERRIDE)=' || true"
-        if torch:
-            yield f"python3 -c {shlex.quote(_TORCH_CHECK % torch)}"
+    if runtime and torch:
+        yield _torch_check(runtime)
     yield from map(_install, _joined(settings.requires))
 
 
-# the message tells what to do: the two must agree, or the wheel does not load
+# Without CUDA in PyTorch the project configures all the same, and for another architecture.
 _TORCH_CHECK = (
-    'import sys, torch; found = torch.__version__.split("+")[0]; wanted = "%s"; '
-    'sys.exit(None if found == wanted else f"PyTorch here is {found}, the export is for {wanted}: '
-    'name torch of the target in patchq.yaml or recipe.yaml, and export again")'
+    'import sys, torch; found = torch.__version__.split("+")[0]; cuda = torch.version.cuda; '
+    'right = found == "{torch}" and str(cuda).split(".")[0] == "{major}"; '
+    'sys.exit(None if right else f"PyTorch here is {found} for CUDA {cuda}, the export is for '
+    "{torch} and CUDA {wanted}: name torch and torch_index of the target in patchq.yaml or "
+    'recipe.yaml, and export again")'
 )
+
+
+def _torch_check(runtime: TargetRuntime) -> str:
+    """A command that fails unless PyTorch is the version of the target, for its CUDA."""
+    cuda = runtime.target.cuda
+    facts = {"torch": runtime.torch or "", "wanted": cuda, "major": cuda.partition(".")[0]}
+    return f"python3 -c {shlex.quote(fill(_TORCH_CHECK, facts))}"
 
 
 def _install(what: str) -> str:
@@ -257,10 +283,12 @@ def _container(building: Building) -> Iterator[str]:
     yield from _packages(settings.system)
     yield f"RUN python3 -m venv {_ENVIRONMENT}"
     yield f"ENV PATH={_ENVIRONMENT}/bin:$PATH"
-    installed = [*_torch(runtime), *_joined(settings.requires)]
+    pip = "python3 -m pip install --no-cache-dir"
+    installed = [f"{pip} {what}" for what in (*_torch(runtime), *_joined(settings.requires))]
+    if runtime.torch:
+        installed.append(_torch_check(runtime))
     if installed:
-        pip = "python3 -m pip install --no-cache-dir"
-        yield "RUN " + " \\\n && ".join(f"{pip} {what}" for what in installed)
+        yield "RUN " + " \\\n && ".join(installed)
     yield f"WORKDIR {_SOURCE}"
     for name, text in settings.environment.items():
         yield f"ENV {name}={json.dumps(building.filled(text, values))}"
