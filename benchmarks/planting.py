@@ -187,7 +187,7 @@ class Planter:
         who = "Somebody <somebody@example.org> 1893456000 +0000"
         head = f"tree {tree}\nparent {self._new.commit}\nauthor {who}\ncommitter {who}\n"
         commit = self._objects.write("commit", f"{head}\nChange {name}\n".encode())
-        return Base(name, commit, tree, self._new.date)
+        return Base(name, commit, tree, "2030-01-01T00:00:00+00:00")
 
     def _planted(self, plant: Plant, probes: Sequence[Probe]) -> Base:
         files: dict[str, _Insertions] = defaultdict(lambda: _Insertions([], []))
