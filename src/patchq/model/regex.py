@@ -10,6 +10,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
+MOST_BYTES = 2000
+"""How long a pattern may be: reading one takes time in proportion to its length squared."""
+
 _WHOLE_TEXT = re.compile(rb"\\[Az]")
 
 
@@ -33,6 +36,8 @@ def compile_regex(pattern: bytes, *, in_lines: bool = False) -> Any:
 
     ``in_lines``: nothing of it matches a newline. Raises ValueError that says what is wrong.
     """
+    if len(pattern) > MOST_BYTES:
+        raise ValueError(f"it is longer than {MOST_BYTES} bytes")
     try:
         import re2  # 20 ms; only where a pattern is used
     except ImportError as error:
