@@ -231,6 +231,9 @@ def test_what_a_recipe_that_was_carried_on_no_longer_fits() -> None:
         f"{WHERE.file}:9: docker/Dockerfile of the tag does not say the version of cuda",
     ]
     assert list(pins.misfits(recipe(), TREE.get, lambda _: True)) == []
+    # of what an archive does not cover nothing is known
+    nothing = pins.misfits(recipe(), lambda _: None, lambda _: False, lambda _: False)
+    assert list(nothing) == []
 
 
 def test_verify_shows_every_pin(miniature: MakeMiniature) -> None:

@@ -119,30 +119,42 @@ def compare_pins(pins: Iterable[Pin], asked: Requirements) -> tuple[Compared, ..
 
 
 def misfits_of(project: Project, tag: str) -> tuple[Remark, ...]:
-    """What of the recipe of the series on ``tag`` does not fit that tag."""
-    directory = project.workspace.load(tag)
-    where = Where(f"series/{tag}/recipe.yaml")
-    tree, objects = project.lock.base(tag).tree, project.store.objects
+    """What of the recipe of the series on ``tag`` does not fit that tag.
+
+    What an archive does not cover is not known, and no misfit.
+    """
+    directory, base = project.workspace.load(tag), project.lock.base(tag)
+    objects = project.store.objects
 
     def has_directory(path: str) -> bool:
-        entry = objects.entry(tree, path)
+        entry = objects.entry(base.tree, path)
         return entry is not None and entry.is_tree
 
-    recipe = read_recipe(directory.recipe, where)
-    return tuple(misfits(recipe, lambda path: objects.content(tree, path), has_directory))
+    recipe = read_recipe(directory.recipe, Where(f"series/{tag}/recipe.yaml"))
+    found = misfits(
+        recipe, lambda path: objects.content(base.tree, path), has_directory, base.covers
+    )
+    return tuple(found)
 
 
-def misfits(recipe: Recipe, read: Reader, has_directory: Callable[[str], bool]) -> Iterator[Remark]:
+def misfits(
+    recipe: Recipe,
+    read: Reader,
+    has_directory: Callable[[str], bool],
+    covers: Callable[[str], bool] = lambda _: True,
+) -> Iterator[Remark]:
     """What of a recipe that was carried on does not fit the new tag any more."""
-    if recipe.project is not None and not has_directory(recipe.project):
-        yield Remark(f"the tag has no directory {recipe.project}", recipe.where)
+    project = recipe.project
+    if project is not None and covers(f"{project}/CMakeLists.txt") and not has_directory(project):
+        yield Remark(f"the tag has no directory {project}", recipe.where)
     for path in recipe.pyprojects:
-        if read(path) is None:
+        if covers(path) and read(path) is None:
             yield Remark(f"the tag has no {path}", Where(recipe.where.file))
     pins = [*recipe.pins, *(pin for variant in recipe.variants.values() for pin in variant.pins)]
     for pin in pins:
-        if pin.source is not None and _of_source(pin, read) is None:
-            text = f"{pin.source.file} of the tag does not say the version of {pin.name}"
+        source = pin.source
+        if source is not None and covers(source.file) and _of_source(pin, read) is None:
+            text = f"{source.file} of the tag does not say the version of {pin.name}"
             yield Remark(text, pin.where)
 
 

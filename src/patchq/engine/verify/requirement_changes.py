@@ -12,7 +12,6 @@ from patchq.engine.series.variants import recipe_of
 from patchq.engine.verify.requirements import Line, Requirements
 from patchq.engine.workspace.project import Project
 from patchq.git.objects import Objects
-from patchq.model.coverage import Coverage
 from patchq.model.lock import Base
 from patchq.model.pins import Pin
 from patchq.model.recipe import Recipe
@@ -106,11 +105,9 @@ def _fetched(objects: Objects, base: Base, recipe: Recipe) -> dict[Key, str] | N
     if recipe.project is None:
         return {}
     directory = "" if recipe.project == "." else f"{recipe.project}/"
-    archive = base.archive
-    coverage = Coverage(archive.covers, archive.excludes) if archive else Coverage()
     entry = objects.entry(base.tree, recipe.project) if directory else None
     tree = entry.oid if entry and entry.is_tree else base.tree
-    if not coverage.covers_path(f"{directory}CMakeLists.txt") or (directory and entry is None):
+    if not base.covers(f"{directory}CMakeLists.txt") or (directory and entry is None):
         return None
     lists = sorted(path for path, _ in objects.walk(tree) if _LISTS.fullmatch(path))
     return dict(_declared(objects.content(tree, path) or b"" for path in lists))

@@ -10,7 +10,6 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.engine.workspace.upstream import Request, Upstream, lock_names
 from patchq.errors import InputError, UpstreamError
 from patchq.git.objects import SYMLINK_MODE, Entry, Objects, decode_path
-from patchq.model.coverage import Coverage
 from patchq.model.lock import Base, Lock, leading_comment, render_lock
 from patchq.model.workspace import Workspace
 
@@ -40,10 +39,9 @@ def find_replacement(lock: Lock, upstream: Upstream, name: str) -> Replaced:
     store.require((archived,))
     without = replace(lock, bases=tuple(base for base in lock.bases if base.name != name))
     [found] = lock_names(without, upstream, [Request(name)])
-    coverage = Coverage(archived.archive.covers, archived.archive.excludes)
     ours = dict(store.objects.walk(archived.tree))
     every = dict(store.objects.walk(found.base.tree))
-    theirs = {path: entry for path, entry in every.items() if coverage.covers_path(path)}
+    theirs = {path: entry for path, entry in every.items() if archived.covers(path)}
     # modes are not compared: a zip need not have them
     other = sorted(
         path
