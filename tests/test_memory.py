@@ -85,7 +85,7 @@ def test_a_rebase_with_a_resurfaced_patch_is_not_done(
     patchq: CommandLine, workspace: Workspace
 ) -> None:
     assert patchq("rebase", "--onto", "v2", cwd=workspace.root).returncode == 0
-    revive_it = "`patchq revive off.patch --tag v3`"
+    revive_it = "`patchq revive off.patch v3`"
     for options in (("--dry-run",), ()):
         done = patchq("rebase", "--onto", "v3", *options, cwd=workspace.root)
         assert done.returncode == 1, done.stdout + done.stderr

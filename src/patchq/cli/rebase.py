@@ -226,7 +226,7 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
         for item in rebased.report.resurfaced:
             run.notice(
                 f"{item.name} is needed again and not in the series: "
-                f"`patchq revive {item.name} --tag {rebased.onto.name}` brings it back"
+                f"`patchq revive {item.name} {rebased.onto.name}` brings it back"
             )
         missing = gaps(run.workspace, rebased.onto.name)
         for gap in missing:

@@ -47,7 +47,7 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         for name, verdict in each.held:
             yield "held", f"{name} on {each.tag}: {verdict.value}"
         for name in each.resurfaced:
-            yield "resurfaced", f"{name} on {each.tag}: `patchq revive {name} --tag {each.tag}`"
+            yield "resurfaced", f"{name} on {each.tag}: `patchq revive {name} {each.tag}`"
         if each.problem:
             yield "broken", each.problem
     for name in status.unlocked:

@@ -263,12 +263,15 @@ def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()
 
 def _require_works(restacker: Restacker, works: Mapping[str, Work], names: Iterable[str]) -> None:
     """Raise where nobody can tell what one of the patches ``names`` does to the base."""
-    if any(name not in works for name in names):
-        notice = next((n for n in restacker.notices if n.split()[0] in names), None)
-        raise InputError(
-            notice or f"{', '.join(names)}: the base does not cover it",
-            hint="Import what it waits for first, or `patchq drop` it.",
-        )
+    for name in names:
+        if name not in works:
+            waits = next((n for n in restacker.notices if n.split()[0] == name), None)
+            raise InputError(
+                waits or f"{name} patches what the archive of this base does not hold",
+                hint="Import what it waits for first, or `patchq drop` it."
+                if waits
+                else "Edit it on a base that has all of upstream, and port it.",
+            )
 
 
 def _position(names: Sequence[str], place: Place, directory: SeriesDirectory) -> int:

@@ -56,7 +56,7 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     notes = tuple(
         Remark(
             f"{item.name} left the series as {_word(item)} on {item.since} and is needed "
-            f"again: `patchq revive {item.name} --tag {tag}` brings it back"
+            f"again: `patchq revive {item.name} {tag}` brings it back"
         )
         for item in resurfaced
     )
