@@ -8,6 +8,8 @@ from pathlib import Path
 import fuzzing
 import pytest
 
+from patchq.model.header import read_header
+
 
 @pytest.mark.parametrize("name", sorted(fuzzing.SEEDS))
 def test_a_reader_refuses_what_it_cannot_read(name: str) -> None:
@@ -50,3 +52,9 @@ def test_a_patch_that_we_take_is_one_that_git_takes(tmp_path: Path, count: int) 
 )
 def test_long_input_takes_time_in_proportion(name: str, data: bytes) -> None:
     fuzzing.feed(fuzzing.readers()[name], data)
+
+
+def test_a_charset_that_is_none_is_left_as_it_stands() -> None:
+    subject = "=?u\xf3f-8?q?J=C3=B6e?="
+    header = read_header(f"From: a <a@b>\nDate: x\nSubject: {subject}\n\n".encode())
+    assert header.subject == subject

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from enum import Enum
 from functools import cached_property
@@ -399,7 +399,7 @@ def _unfold(value: str) -> str:
     """A header's value with RFC 2047 words decoded; as written where that fails."""
     try:
         return str(make_header(decode_header(value)))
-    except (HeaderParseError, LookupError, UnicodeError, ValueError):
+    except (MessageError, LookupError, UnicodeError, ValueError):
         return value
 
 

@@ -1,0 +1,219 @@
+"""What other tools make of our series, and we of theirs: the same tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from commandline import CommandLine
+from miniature import Miniature, executable, symlink
+from workspaces import make_workspace
+
+from patchq.model.workspace import Workspace
+
+TEXT = "".join(f"line {number}\n" for number in range(30))
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "A",
+    "GIT_AUTHOR_EMAIL": "a@b",
+    "GIT_COMMITTER_NAME": "A",
+    "GIT_COMMITTER_EMAIL": "a@b",
+    "QUILT_PATCHES": "patches",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+CONTROL = "Source: x\nMaintainer: A <a@b>\n\nPackage: x\nArchitecture: all\nDescription: x\n"
+CHANGELOG = (
+    "x (1-1) unstable; urgency=low\n\n  * x\n\n -- A <a@b>  Mon, 03 Aug 2026 10:00:00 +0200\n"
+)
+
+
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+
+
+def run(*command: str | Path, cwd: Path, stdin: bytes = b"") -> bytes:
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        input=stdin,
+        env={"PATH": os.environ["PATH"], "HOME": str(cwd), **ENVIRONMENT},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Miniature:
+    made = Miniature(tmp_path_factory.mktemp("interoperation") / "upstream")
+    made.commit(
+        "Start",
+        {
+            "src/a": TEXT,
+            "src/b": TEXT,
+            "gone": "gone\n",
+            "run": "#!/bin/sh\necho\n",
+            "crlf": "a\r\nb\r\nc\r\n",
+            "no end": "a\nb",
+            "ö ä": "umlaut\n",
+            "data": b"\0\1\2" * 50,
+        },
+    )
+    made.tag("v1")
+    return made
+
+
+@pytest.fixture(scope="module")
+def plain(upstream: Miniature) -> Workspace:
+    """Changes that any patch program can make."""
+    edits: dict[str, dict[str, object]] = {
+        "edit.patch": {"src/a": TEXT.replace("line 3\n", "three\n")},
+        "again.patch": {"src/a": TEXT.replace("line 20\n", "twenty \t\n")},
+        "add.patch": {"new/file": "new\n", "gone": None},
+        "crlf.patch": {"crlf": "a\r\nB\r\nc\r\n"},
+        "end.patch": {"no end": "a\nb\nc"},
+    }
+    return _workspace(upstream, edits, "plain")
+
+
+@pytest.fixture(scope="module")
+def special(upstream: Miniature) -> Workspace:
+    """Changes that only git can make: modes, links, renames, binary files, odd names."""
+    edits: dict[str, dict[str, object]] = {
+        "mode.patch": {"run": executable("#!/bin/sh\necho x\n")},
+        "link.patch": {"link": symlink("run")},
+        "rename.patch": {"src/b": None, "lib/b": TEXT.replace("line 3\n", "three\n")},
+        "binary.patch": {"data": b"\0\1\3" * 60},
+        "name.patch": {"ö ä": "Umlaut\n", 'a "b"\\c': "odd\n"},
+    }
+    return _workspace(upstream, edits, "special")
+
+
+def _workspace(
+    upstream: Miniature, edits: Mapping[str, Mapping[str, object]], name: str
+) -> Workspace:
+    patches = {
+        patch: upstream.patch("v1", dict(changes), subject=patch)  # type: ignore[arg-type]
+        for patch, changes in edits.items()
+    }
+    root = upstream.path.parent / name
+    return make_workspace(upstream, patches, bases=["v1"], root=root)
+
+
+def checked_out(upstream: Miniature, to: Path) -> Path:
+    """A clone with v1 checked out."""
+    run("git", "clone", "--quiet", upstream.path, to, cwd=upstream.path)
+    run("git", "checkout", "--quiet", "-b", "work", "v1", cwd=to)
+    return to
+
+
+def tree_in(directory: Path, *leave_out: str) -> str:
+    """The tree of the files of a clone, as git has it."""
+    excluded = [f":(exclude){name}" for name in leave_out]
+    run("git", "add", "--all", "--force", "--", ".", *excluded, cwd=directory)
+    return run("git", "write-tree", cwd=directory).decode().strip()
+
+
+def exported(patchq: CommandLine, workspace: Workspace, to: Path) -> str:
+    """The tree that we make of the series."""
+    done = patchq("export", "v1", "--format", "dir", "-o", to, cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    (to / "patchq-manifest.json").unlink()
+    run("git", "init", "--quiet", cwd=to)
+    return tree_in(to, ".git_archival.txt")
+
+
+def patches(patchq: CommandLine, workspace: Workspace) -> list[Path]:
+    listed = patchq("list", "--paths", cwd=workspace.root)
+    return [Path(line) for line in listed.stdout.splitlines()]
+
+
+def test_quilt(patchq: CommandLine, plain: Workspace, upstream: Miniature, tmp_path: Path) -> None:
+    need("quilt")
+    ours = exported(patchq, plain, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there")
+    shutil.copytree(plain.series_path("v1"), there / "patches")
+    run("quilt", "push", "-a", "--fuzz=0", cwd=there)
+    assert tree_in(there, "patches", ".pc") == ours
+
+
+def test_patch(patchq: CommandLine, plain: Workspace, upstream: Miniature, tmp_path: Path) -> None:
+    need("patch")
+    ours = exported(patchq, plain, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there")
+    for file in patches(patchq, plain):
+        run("patch", "-p1", "-F0", "--no-backup-if-mismatch", "-i", file, cwd=there)
+    assert tree_in(there) == ours
+
+
+@pytest.mark.parametrize("kind", ["plain", "special"])
+def test_git_am(
+    patchq: CommandLine,
+    upstream: Miniature,
+    tmp_path: Path,
+    kind: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    workspace: Workspace = request.getfixturevalue(kind)
+    ours = exported(patchq, workspace, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there")
+    run("git", "am", "--quiet", "--keep-cr", *patches(patchq, workspace), cwd=there)
+    assert run("git", "rev-parse", "HEAD^{tree}", cwd=there).decode().strip() == ours
+    back = make_workspace(upstream, {}, bases=["v1"], root=tmp_path / "back")
+    done = patchq("import", f"{there}:v1..work", "--tag", "v1", cwd=back.root)
+    if done.returncode:  # a range of another repository, as mails
+        made = run("git", "format-patch", "--binary", "-o", tmp_path / "mails", "v1..", cwd=there)
+        done = patchq("import", *made.decode().split(), "--tag", "v1", cwd=back.root)
+    assert done.returncode == 0, done.stderr
+    assert exported(patchq, back, tmp_path / "again") == ours
+
+
+def test_stgit(
+    patchq: CommandLine, special: Workspace, upstream: Miniature, tmp_path: Path
+) -> None:
+    need("stg")
+    ours = exported(patchq, special, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there")
+    run("stg", "init", cwd=there)
+    for file in patches(patchq, special):
+        run("stg", "import", "--mail", file, cwd=there)
+    assert run("git", "rev-parse", "HEAD^{tree}", cwd=there).decode().strip() == ours
+
+
+def test_dpkg_source(
+    patchq: CommandLine, plain: Workspace, upstream: Miniature, tmp_path: Path
+) -> None:
+    need("dpkg-source")
+    ours = exported(patchq, plain, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there-1")
+    run("git", "archive", "--prefix=x/", "-o", tmp_path / "x_1.orig.tar.gz", "v1", cwd=there)
+    debian = there / "debian"
+    (debian / "source").mkdir(parents=True)
+    (debian / "source/format").write_text("3.0 (quilt)\n")
+    (debian / "control").write_text(CONTROL)
+    (debian / "changelog").write_text(CHANGELOG)
+    shutil.copytree(plain.series_path("v1"), debian / "patches")
+    run("dpkg-source", "--before-build", ".", cwd=there)
+    assert tree_in(there, "debian", ".pc") == ours
+
+
+def test_gbp(patchq: CommandLine, plain: Workspace, upstream: Miniature, tmp_path: Path) -> None:
+    need("gbp")
+    ours = exported(patchq, plain, tmp_path / "ours")
+    there = checked_out(upstream, tmp_path / "there")
+    shutil.copytree(plain.series_path("v1"), there / "debian/patches")
+    (there / "debian/control").write_text(CONTROL)
+    (there / "debian/changelog").write_text(CHANGELOG)
+    run("git", "add", "debian", cwd=there)
+    run("git", "commit", "--quiet", "-m", "Debian", cwd=there)
+    run("gbp", "pq", "import", cwd=there)
+    run("git", "rm", "-r", "--quiet", "debian", cwd=there)
+    assert run("git", "write-tree", cwd=there).decode().strip() == ours
