@@ -304,6 +304,9 @@ SAYS = """X-Retire-When: contains src/long.py 'long = called\\('"'"'it'"'"'\\)'"
         ("fix.patch", b"", SAYS),
         ("fix.patch", b"As PR 12 and PR 13 do\n\n", SAYS),
         ("fix.patch", b"Unlike old-pr12.patch\n\n", SAYS),
+        ("fix.patch", b"Fix it\n\nPart of RFC #29630 of pull/29630.\n\n", SAYS),
+        ("fix.patch", b"Fix it\n\nSource: https://f.example/a/b/pull/77\n\n", "X-Upstream-PR: 77"),
+        ("fix.patch", b"Backport #36186 and #36187\n\n", SAYS),
     ],
 )
 def test_an_end_is_proposed_and_written_only_on_demand(
@@ -317,10 +320,22 @@ def test_an_end_is_proposed_and_written_only_on_demand(
     done = bench.run(file, "--propose-end")
     assert f"added: {end}\n" in done.stderr
     header = Patch(name, bench.patch(name)).header
-    assert [str(trailer) for trailer in header.trailers] == [end]
+    assert [str(one) for one in header.trailers if one.key.startswith("X-")] == [end]
     for predicate in header.retire_when:
         assert not predicate.holds_on(old)
         assert predicate.holds_on(new)
+
+
+def test_a_number_that_landed_before_the_base_is_no_end(bench: Bench) -> None:
+    bench.upstream.commit("Say it (#77)", {"src/new.py": "pass\n"})
+    bench.upstream.tag("v2")
+    assert bench.patchq("lock", "v2", cwd=bench.root).returncode == 0
+    new = {"src/app.py": TEN.replace("line 25\n", "line twenty-five\n")}
+    file = bench.write("fix-pr77.patch", bench.upstream.bare_diff("v2", new))
+    done = bench.patchq("import", file, "--tag", "v2", "--propose-end", cwd=bench.root)
+    assert done.returncode == 0, done.stderr
+    assert "#77 landed before v2: no end" in done.stderr
+    assert b"X-Upstream-PR" not in (bench.root / "series/v2/fix-pr77.patch").read_bytes()
 
 
 NO_END = "no safe end is known"
@@ -330,6 +345,7 @@ NO_END = "no safe end is known"
     ("edits", "said"),
     [
         ({"src/new.py": "pass\n"}, "X-Retire-When: path-exists src/new.py"),
+        ({"src/app.py": "if (FALSE)\n" + LINES}, NO_END),  # says nothing of this patch
         ({"src/long.py": "end = 2\n"}, NO_END),  # upstream may say the removed line otherwise
         ({"src/app.py": LINES + "line 10\n"}, NO_END),  # what upstream says already
         ({"src/app.py": TEN.replace("line 25\n", "line twenty-five\n")}, NO_END),

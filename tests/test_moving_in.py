@@ -372,3 +372,66 @@ def test_order_and_what_becomes_of_the_others(place: Place) -> None:
     other = place.patchq("import", pile / "zz.patch", "--name", "z", "--tag", "v1", cwd=place.root)
     assert (other.returncode, other.stdout) == (0, "nothing to import onto v1\n")
     assert "it is in the series on v1 already, as zz.patch" in other.stderr
+
+
+RECIPE = """\
+# pins
+FLASHINFER_VERSION=0.6.17  # ahead
+HUB_MIN_VERSION="1.26.0"
+APP_REF=v1
+KERNEL_DIR=kernel
+APPLY_WORDS=1
+APPLY_TEN=0
+APPLY_NOTHING=1
+PATCH_VARIANT="-v1"
+IMAGE_TAG=me/app:1
+echo done
+"""
+
+
+def test_a_shell_recipe(place: Place) -> None:
+    requires = '[project]\nname = "app"\ndependencies = ["flashinfer_python==0.6", "hub>=1"]\n'
+    (place.clone / "kernel").mkdir()
+    (place.clone / "kernel/CMakeLists.txt").write_text("project(kernel)\n")
+    (place.clone / "pyproject.toml").write_text(requires)
+    place.git("add", "-A")
+    place.git("push", "-q", "-f", "origin", f"{place.commit('More')}:refs/tags/v3")
+    place.start()
+    assert place.patchq("lock", "v3", cwd=place.root).returncode == 0
+    place.edit("line 10", "line ten, as a word")
+    (place.clone / "say-ten.patch").write_text(place.git("diff"))
+    file = str(place.clone / "say-ten.patch")
+    guarded = ("import", file, "--tag", "v3", "--guard", "words")
+    assert place.patchq(*guarded, cwd=place.root).returncode == 0
+    (place.clone / "app-1.recipe").write_text(RECIPE)
+    recipe = ("import", "--recipe", str(place.clone / "app-1.recipe"), "--tag", "v3")
+    done = place.patchq(*recipe, cwd=place.root)
+    assert done.returncode == 0, done.stderr
+    assert (place.root / "series/v3/recipe.yaml").read_text() == (
+        "# From app-1.recipe.\nversion: 1\nproject: kernel\npyprojects: [pyproject.toml]\n"
+        'pins:\n  flashinfer-python: 0.6.17\n  hub: ">=1.26.0"\n'
+        "variants:\n  app-1:\n    guards: [words]\n"
+    )
+    for line, why in (
+        (4, "nothing in a recipe"),
+        (7, "a gate that is off: say-ten.patch would be off"),
+        (8, "no guard and no patch"),
+        (9, "chooses among generations"),
+        (10, "nothing in a recipe"),
+        (11, "not a setting"),
+    ):
+        assert f"app-1.recipe:{line}: " in done.stderr
+        assert why in done.stderr
+    again = place.patchq(*recipe, cwd=place.root)
+    assert (again.returncode, "v3 has a recipe already" in again.stderr) == (2, True)
+
+
+def test_the_page_shows_options_that_there_are(patchq: CommandLine, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs/bring-your-own-patches.md").read_text()
+    for command in ("init", "import"):
+        known = patchq(command, "--help", cwd=tmp_path).stdout
+        commands = [line for line in page.split("`") if line.startswith(f"patchq {command} ")]
+        assert commands
+        for line in commands:
+            for word in line.split():
+                assert not word.startswith("--") or word in known, line

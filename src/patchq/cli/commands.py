@@ -12,7 +12,7 @@ GROUPS = {
     "Look": ("status", "list", "show", "files", "diff", "lint", "help"),
     "New tag": (
         *("next", "outdated", "lock", "fetch", "import-upstream", "report", "why", "gates"),
-        *("rebase", "port", "revive", "notes"),
+        *("rebase", "port", "revive", "resolve", "notes"),
     ),
     "Edit": (
         *("import", "backport", "new", "edit", "refresh", "header", "guard"),

@@ -46,7 +46,7 @@ def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def complete_patch(ctx: typer.Context, incomplete: str) -> list[str]:
     """Patches of the series that the command is about, else of the newest."""
-    if ctx.info_name == "revive":
+    if ctx.info_name in ("revive", "resolve"):
         return _offer(ctx, incomplete, lambda workspace: _retired(workspace, _tag(ctx, workspace)))
     return _offer(ctx, incomplete, lambda workspace: _patches(ctx, workspace))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -100,11 +101,11 @@ def _take(
     from patchq.cli.lock import lock
     from patchq.errors import PatchqError
 
-    context.obj = Session(root, run.upstream, run.debug)
+    context.obj = replace(run, start=root)
     words = [word for one in what for word in _words(one)]
     try:
         lock(context, [tag])
-        context.obj = Session(root, run.upstream, run.debug)  # which reads the lock anew
+        context.obj = replace(run, start=root)  # which reads the lock anew
         return import_patches(context, words, tag=tag, repo=repo, keep_going=keep_going)
     except PatchqError:
         run.notice(f"{root} is a workspace, without a patch yet: `patchq import` there goes on")

@@ -113,9 +113,11 @@ class Session:
         """
         from patchq.engine.edit.state import refuse_while_open
         from patchq.engine.rebase.operation import refuse_meanwhile
+        from patchq.engine.rebase.solving.resolve import refuse_while_resolving
 
         with self.going_on() as workspace:
             refuse_meanwhile(workspace)
+            refuse_while_resolving(workspace)
             refuse_while_open(workspace)
             yield workspace
 
@@ -131,6 +133,7 @@ class Session:
         """How to go on with the rebase or edit that is open, None where there is none."""
         from patchq.engine.edit.state import refuse_while_open
         from patchq.engine.rebase.operation import refuse_meanwhile
+        from patchq.engine.rebase.solving.resolve import refuse_while_resolving
 
         try:
             workspace = find_workspace(self.start)
@@ -138,6 +141,7 @@ class Session:
             return None
         try:
             refuse_meanwhile(workspace)
+            refuse_while_resolving(workspace)
             refuse_while_open(workspace)
         except PatchqError as error:
             return f"{error}; {error.hint}"

@@ -24,6 +24,7 @@ _OWN = re.compile(r"(?:\bpull/|\bpull request #?|\bPR[ #-]*)(\d+)(?![\w-]|\.\w)"
 _CARRIED = re.compile(
     r"\b(?:back-?)?ports? (?:of )?#(\d+)\b|\bcherry[- ]?pick\w* (?:of )?#(\d+)", re.I
 )
+_ANY = re.compile(r"#(\d+)\b")
 _SOURCE = re.compile(
     r"\W*(?:source|origin|upstream|upstream[- ]pr|pr|forwarded)\s*:\s*(\S.*)", re.I
 )
@@ -32,6 +33,8 @@ _IDLE = re.compile(rb"#\s|//|/?\*|--\s|import\b|from\b|#\s*include\b")
 """Comments and imports: what other changes may bring as well."""
 _TELLING = range(8, 121)
 """How long a line is that tells something and still reads well in a header."""
+_WORD = re.compile(rb"[A-Za-z_]{4,}")
+"""What a line has two of at least that is not said elsewhere for another reason: ``if (FALSE)``."""
 
 
 class Ends:
@@ -95,6 +98,8 @@ class Ends:
                 if self._repository not in (None, match[1].lower())
             }
             found = [*_OWN.findall(text), *(a or b for a, b in _CARRIED.findall(text))]
+            if len({*found, *_ANY.findall(text)}) > 1:
+                continue  # it speaks of several, and may be none of them
             yield from (int(number) for number in found if number not in other)
 
 
@@ -135,7 +140,11 @@ def _says_it(change: FileChange) -> str | None:
     if change.kind is ChangeKind.ADD:
         return f"path-exists {shlex.quote(path)}"
     lines = [line.strip() for hunk in change.hunks for line in hunk.added]
-    telling = [line for line in lines if line.isascii() and len(line) in _TELLING]
+    telling = [
+        line
+        for line in lines
+        if line.isascii() and len(line) in _TELLING and len(set(_WORD.findall(line))) > 1
+    ]
     if len(change.hunks) != 1 or change.old_mode != change.new_mode or not telling:
         return None
     line = max(telling, key=lambda line: (not _IDLE.match(line), len(line)))

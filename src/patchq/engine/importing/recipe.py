@@ -136,7 +136,7 @@ class _Reader:
         patches = [
             entry.name
             for entry in self._series.entries
-            if len(words & set(_words(entry.name.removesuffix(".patch")))) >= min(2, len(words))
+            if _is_of(words, set(_words(entry.name.removesuffix(".patch"))))
         ]
         if value.lower() in _OFF:
             off = f": {', '.join(patches)} would be off" if patches else ""
@@ -192,6 +192,12 @@ class _Reader:
         if not path or ".." in path.split("/") or not re.fullmatch(r"[\w./-]+", path):
             return False
         return self._objects.file(self._base.tree, f"{path}/CMakeLists.txt") is not None
+
+
+def _is_of(gate: set[str], patch: set[str]) -> bool:
+    """Whether a gate is one of a patch, by the words of their names."""
+    shared = gate & patch
+    return gate <= patch or (len(shared) > 1 and len(shared) * 5 >= len(patch) * 3)
 
 
 def _value(text: str) -> str:

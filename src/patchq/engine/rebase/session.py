@@ -129,7 +129,7 @@ def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decid
     wanted = _wanted(project, operation, stop)
     assert stop is not None
     assert stop.collision is not None
-    made = _take(project, operation, stop.collision, wanted)
+    made = take(project, operation.onto, stop.collision, wanted)
     decision, taken = _resolved(project, operation, stop.collision, made)
     return taken, _advance(project, _decided(operation, decision), progress)
 
@@ -341,10 +341,13 @@ def _layout(project: Project, operation: Operation, collision: Collision) -> Wor
     return layout(project.store, collision, old, new)
 
 
-def _take(
-    project: Project, operation: Operation, collision: Collision, wanted: WorktreeLayout
+def take(
+    project: Project, onto: str, collision: Collision, wanted: WorktreeLayout
 ) -> WorktreeState:
-    """What the user made, once nothing in it is unsolved."""
+    """What the user made on ``onto``, once nothing in it is unsolved.
+
+    Raises :class:`FindingsError` where something is, naming it.
+    """
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)
     if not worktree.holds(wanted.identity):
@@ -369,8 +372,9 @@ def _take(
         )
     if made.tree == collision.case.ours:
         raise FindingsError(
-            f"nothing of {name} is left: the worktree is what {operation.onto} has",
-            hint="`patchq rebase --skip --reason WHY` leaves the patch out of the series.",
+            f"nothing of {name} is left: the worktree is what {onto} has",
+            hint="`patchq rebase --skip --reason WHY` leaves the patch out of the series; "
+            "`patchq drop` lets a held one go.",
         )
     return made
 

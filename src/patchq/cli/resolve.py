@@ -1,0 +1,93 @@
+"""``patchq resolve``: solve the conflict of a held patch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from patchq.cli.series_edits import patch_names, written_words
+from patchq.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from patchq.engine.series.edits import Edited
+
+
+def resolve(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="[PATCH]", help="A held patch.")] = None,
+    tag: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
+    ] = None,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Take what was solved in the worktree.")
+    ] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Leave the patch held.")] = False,
+) -> int:
+    """Solve the conflict of a held patch; it joins its series when it is solved.
+
+    Without a name, the held patches are listed: first those that conflict by themselves, then
+    those that follow them.
+
+    \b
+    Examples:
+      patchq resolve
+      patchq resolve arch-prune.patch
+      patchq resolve --continue
+    """
+    from patchq.engine.rebase.solving import resolve as engine
+
+    run = session(context)
+    if sum((bool(name), go_on, abort)) > 1:
+        raise typer.BadParameter("give a patch, --continue or --abort")
+    if go_on:
+        with run.going_on():
+            _say(run, engine.finish(run.project))
+        return 0
+    if abort:
+        with run.going_on():
+            typer.echo(f"{engine.abort(run.project)} stays held")
+        return 0
+    series = tag or run.newest_series
+    if name is None:
+        return _list(run, series)
+    (meant,) = patch_names(context, series, [name], retired=True)
+    with run.writing():
+        opened = engine.begin(run.project, series, meant)
+        if not isinstance(opened, engine.Opened):
+            opened.write(run.project, f"resolve {meant} --tag {series}")
+            _say(run, opened)
+            return 0
+    where = ", ".join(opened.conflicts)
+    typer.echo(f"{meant} conflicts on {series} in {where}")
+    typer.echo(engine.WAYS_ON)
+    return 1
+
+
+def _say(run: Session, edited: Edited) -> None:
+    for note in edited.notes:
+        run.notice(note)
+    typer.echo(f"{edited.new.tag}: {written_words(edited.changes, dry_run=False)}")
+
+
+def _list(run: Session, tag: str) -> int:
+    from patchq.engine.rebase.solving.resolve import held
+
+    found = held(run.workspace.load(tag))
+    if not (found.roots or found.followers):
+        typer.echo(f"nothing is held on {tag}")
+        return 0
+    typer.echo(
+        f"held on {tag}: {len(found.roots)} conflict by themselves, "
+        f"{len(found.followers)} follow them"
+    )
+    for name in found.roots:
+        typer.echo(f"  {name}")
+    for name, leaders in found.followers.items():
+        typer.echo(f"  {name} follows {', '.join(leaders)}")
+    return 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("resolve")(resolve)

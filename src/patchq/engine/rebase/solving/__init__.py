@@ -1,0 +1,1 @@
+"""Solve a conflict in the worktree, and let a held patch join its series again."""

@@ -1,0 +1,280 @@
+"""Solve a held patch: open its conflict in the worktree, and let it join its series when solved.
+
+``rebase --keep-going`` holds a patch that needs review in ``retired.yaml``. It is judged again,
+from its own base onto the series as it is now, and opened as a rebase that stops would open it.
+What is under way stands in ``.patchq/resolve.json``; nothing else is written before it is solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
+from patchq.engine.rebase.conflict import Collision, collide, layout
+from patchq.engine.rebase.recorded_resolutions import remember
+from patchq.engine.rebase.resolved_patch import changed_paths, patch_to
+from patchq.engine.rebase.session import take, worktree_of
+from patchq.engine.series.edits import Edited
+from patchq.engine.series.restack import Restacker
+from patchq.engine.series.stack import Stack, below
+from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.state_file import StateFile, text_of
+from patchq.engine.workspace.transaction import Transaction
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.errors import FindingsError, InputError, PatchqError, Where
+from patchq.git.worktree import WorktreeLayout
+from patchq.model.patch import Patch, read_patch
+from patchq.model.retired import RecordState, Retired, provided_by_upstream
+from patchq.model.series import SeriesEntry
+from patchq.model.verdict import Action, PatchReport
+from patchq.model.workspace import SeriesDirectory, Workspace
+
+WAYS_ON = (
+    "Solve the conflict in .patchq/worktree and `git add` it there; `patchq resolve --continue` "
+    "takes it, `--abort` leaves the patch held."
+)
+
+
+@dataclass(frozen=True)
+class Resolving:
+    """The patch ``name``, held by the series on ``tag``; ``layout`` is what its worktree is for."""
+
+    name: str
+    tag: str
+    layout: str
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The conflict that was opened, as the judge sees it."""
+
+    report: PatchReport
+    conflicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a series holds: those that conflict by themselves, and those that only follow them."""
+
+    roots: tuple[str, ...]
+    followers: Mapping[str, tuple[str, ...]]
+
+
+def held(directory: SeriesDirectory) -> Held:
+    """The held patches of a series, roots apart from those that stand on another held one.
+
+    A patch follows a held one that it requires, or that came before it and touches the same file.
+    """
+    records = [record for record in directory.retired if record.standing is RecordState.HELD]
+    patches = [(record.name, read_patch(record.name, record.content)) for record in records]
+    roots: list[str] = []
+    followers: dict[str, tuple[str, ...]] = {}
+    for number, (name, patch) in enumerate(patches):
+        required = set(patch.header.requires)
+        leaders = tuple(
+            other
+            for other, lower in patches[:number]
+            if other in required or set(lower.paths) & set(patch.paths)
+        )
+        if leaders:
+            followers[name] = leaders
+        else:
+            roots.append(name)
+    return Held(tuple(roots), followers)
+
+
+def begin(project: Project, tag: str, name: str) -> Opened | Edited:
+    """Open the conflict of the held patch ``name``; or the edit that brings it in, if it has none.
+
+    Raises :class:`InputError` where no such patch is held, :class:`FindingsError` where there is
+    nothing that could be merged.
+    """
+    question = _Question(project, tag, name)
+    judgement = question.judge.judge_in_place(question.placed)
+    if judgement.report.action in (Action.CARRY, Action.ADAPT) and judgement.patch is not None:
+        return question.joined(judgement.patch)
+    collision = question.collision(judgement.report)
+    wanted = question.layout(collision)
+    state = Resolving(name, tag, wanted.identity)
+    _FILE.save(project.workspace, state)
+    worktree = worktree_of(project.workspace, project.store)
+    worktree.clear()
+    worktree.lay_out(wanted)
+    return Opened(judgement.report, tuple(collision.conflicts))
+
+
+def finish(project: Project) -> Edited:
+    """Take what stands in the worktree: the patch joins its series, in one transaction.
+
+    Raises :class:`FindingsError` where something is unsolved, naming it.
+    """
+    state = _state(project.workspace)
+    question = _Question(project, state.tag, state.name)
+    report = question.judge.judge_in_place(question.placed).report
+    collision = question.collision(report)
+    wanted = question.layout(collision)
+    if wanted.identity != state.layout:
+        raise InputError(
+            f"{state.name} would no longer conflict as it did: the series on {state.tag} changed",
+            hint="`patchq resolve --abort`, then open it again.",
+        )
+    made = take(project, state.tag, collision, wanted)
+    store = project.store
+    patch = patch_to(store, question.stack, collision, made.tree)
+    patch = Judge(question.span, question.stack, patch.paths).with_predicates(patch)
+    changed = changed_paths(store.objects, collision.case.ours, made.tree)
+    kept = remember(collision, made.tree, changed, store.objects, onto=state.tag)
+    edited = question.joined(patch)
+    transaction = Transaction(project.workspace, f"resolve {state.name} --tag {state.tag}")
+    edited.changes.stage(transaction, edited.old)
+    for file, raw in kept.items():
+        transaction.keep_file(project.workspace.series_dir / file, raw)
+    transaction.commit()
+    _end(project)
+    return edited
+
+
+def abort(project: Project) -> str:
+    """Leave the patch held; its name. Raises :class:`InputError` where none is being solved."""
+    state = _state(project.workspace)
+    _end(project)
+    return state.name
+
+
+def refuse_while_resolving(workspace: Workspace) -> None:
+    """Raise :class:`PatchqError` with the way out while a held patch is being solved."""
+    state = _FILE.load(workspace)
+    if state is not None:
+        raise PatchqError(f"{state.name} of {state.tag} is being solved", hint=WAYS_ON)
+
+
+def _state(workspace: Workspace) -> Resolving:
+    state = _FILE.load(workspace)
+    if state is None:
+        raise InputError(
+            "no held patch is being solved",
+            hint="`patchq resolve PATCH` opens the conflict of one.",
+        )
+    return state
+
+
+def _end(project: Project) -> None:
+    _FILE.forget(project.workspace)
+    worktree_of(project.workspace, project.store).remove()
+
+
+class _Question:
+    """The held patch in its place: from its own base onto the series as it is now."""
+
+    def __init__(self, project: Project, tag: str, name: str):
+        self._project = project
+        self._directory = project.workspace.load(tag)
+        self._record = _held_record(self._directory, name)
+        self._defaults = project.settings.default_guards
+        self.span: UpstreamRange = project.upstream_range(self._record.base, tag)
+        self.stack = Stack(project.store)
+        record = self._record
+        self._patch = read_patch(name, record.content, strip=record.strip)
+        entry = SeriesEntry(name, strip=record.strip, guards=record.guards)
+        series = self._directory.series.append(entry)
+        self._candidate = replace(self._directory, series=series)
+        self._restacker = Restacker(project.store, project.lock.base(tag), self._defaults)
+        self.judge = PlaceJudge(
+            self.span, self.stack, self._patch.paths, kept_verdicts(project.workspace)
+        )
+        self.placed = self._placed(series.entry(name))
+
+    def _placed(self, entry: SeriesEntry) -> Placed:
+        record = self._record
+        lower = below(self._candidate.series, entry, self._defaults)
+        there = frozenset(other.name for other in lower) | provided_by_upstream(
+            self._directory.retired
+        )
+        old = self._below_on_its_base()
+        new = [self._directory.patches[other.name] for other in lower]
+        return Placed(
+            stack=self.stack,
+            patch=self._patch,
+            old=PatchedBase(record.base, self.span.old.tree, tuple(old)),
+            new=PatchedBase(
+                self.span.new.name,
+                self.span.new.tree,
+                tuple(filter(self._restacker.covers, new)),
+            ),
+            below=frozenset(other.name for other in lower),
+            missing=tuple(name for name in self._patch.header.requires if name not in there),
+            lost=tuple(
+                Lost(other, "not in the series there") for other in old if other.name not in there
+            ),
+        )
+
+    def _below_on_its_base(self) -> list[Patch]:
+        """The patches that it stands on, in the series that it comes from."""
+        source = self._project.workspace.load(self._record.base)
+        name = self._record.name
+        if name not in source.series.names:
+            raise InputError(
+                f"{name} is no longer in the series on {self._record.base} that it comes from",
+                where=source.series.where,
+                hint="`patchq import` brings in another version of it.",
+            )
+        lower = below(source.series, source.series.entry(name), self._defaults)
+        patches = [source.patches[other.name] for other in lower]
+        return [patch for patch in patches if all(map(self.span.covers, patch.paths))]
+
+    def collision(self, report: PatchReport) -> Collision:
+        """What there is to solve; raises :class:`FindingsError` where nothing can be merged."""
+        case = self.placed.case if self.placed.can_be_merged else None
+        if case is None or self.judge.judge.blocked(case):
+            missing = ", ".join(self.placed.missing) or "patches that are not in the series"
+            raise FindingsError(
+                f"{report.name} cannot be merged onto {self.span.new.name}: it stands on {missing}",
+                hint="Resolve those first; `patchq resolve` without a name lists what is held.",
+            )
+        return collide(self.span, case, report)
+
+    def layout(self, collision: Collision) -> WorktreeLayout:
+        """The worktree of the conflict."""
+        return layout(self._project.store, collision, self.span.old, self.span.new)
+
+    def joined(self, patch: Patch) -> Edited:
+        """The series with the patch at its end, and without its record."""
+        name = self._record.name
+        patches = {**self._directory.patches, name: patch}
+        left = tuple(record for record in self._directory.retired if record is not self._record)
+        new = replace(self._candidate, patches=patches, retired=left)
+        return Edited(self._directory, new, (f"{name} is in the series on {new.tag} again",))
+
+
+def _held_record(directory: SeriesDirectory, name: str) -> Retired:
+    for record in reversed(directory.retired):
+        if record.name == name and record.standing is RecordState.HELD:
+            return record
+    names = [r.name for r in directory.retired if r.standing is RecordState.HELD]
+    raise InputError(
+        f"no patch {name!r} is held by the series on {directory.tag}",
+        where=Where(f"series/{directory.tag}/retired.yaml"),
+        hint=f"Held are: {', '.join(names)}." if names else "Nothing is held there.",
+    )
+
+
+def _read(fields: Mapping[str, Any]) -> Resolving:
+    return Resolving(*(text_of(fields[key]) for key in ("name", "tag", "layout")))
+
+
+def _write(state: Resolving) -> dict[str, object]:
+    return {"name": state.name, "tag": state.tag, "layout": state.layout}
+
+
+_FILE = StateFile(
+    "resolve.json",
+    "patchq.resolve/1",
+    "the patch that is being solved",
+    "`patchq resolve --abort` cannot read it either: delete the file.",
+    _read,
+    _write,
+)
