@@ -149,3 +149,31 @@ def test_the_story_of_a_patch_as_json(patchq: CommandLine, workspace: Workspace)
     story = json.loads(done.stdout)
     assert (story["schema"], story["name"]) == ("patchq.story/1", "old.patch")
     assert story["bases"]
+
+
+def test_a_command_fetches_the_bases_that_it_needs(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    root = tmp_path / "fresh"
+    made = make_workspace(upstream, {}, bases=("v1", "v2"), root=root)
+    lock = made.lock_path.read_text().replace(str(upstream.path), upstream.path.as_uri())
+    made.lock_path.write_text(lock)
+    (made.series_path("v1") / "old.patch").write_bytes(
+        upstream.patch("v1", {"a.txt": "A\n"}, "Raise a")
+    )
+    (made.series_path("v1") / "series").write_text("old.patch\n")
+    done = patchq("report", "v1", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert "1 clean" in done.stdout
+    assert "patchq: fetching v1" in done.stderr
+    assert "fetching" not in patchq("report", "--all", cwd=root).stderr
+
+
+def test_a_base_that_cannot_be_fetched_is_named(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    made = make_workspace(upstream, {}, bases=("v1", "v2"), root=tmp_path / "fresh")
+    made.lock_path.write_text(made.lock_path.read_text().replace(str(upstream.path), "file:///no"))
+    done = patchq("report", "v1", cwd=made.root)
+    assert done.returncode == 3
+    assert "is not in the upstream store" in done.stderr

@@ -6,6 +6,7 @@ turns it into a message and an exit code in one place (:mod:`patchq.cli.main`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -49,6 +50,14 @@ class UpstreamError(PatchqError):
     """Upstream, the lock or the network: a moved tag, a missing object, a failed download."""
 
     exit_code = 3
+
+
+class MissingBasesError(UpstreamError):
+    """Bases that the lock names are not in the store yet; ``names`` are theirs."""
+
+    def __init__(self, names: Sequence[str], message: str, *, hint: str):
+        super().__init__(message, hint=hint)
+        self.names = tuple(names)
 
 
 class UnavailableError(UpstreamError):

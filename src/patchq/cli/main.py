@@ -16,7 +16,7 @@ from patchq.cli.commands import Commands, register_all
 from patchq.cli.output import Colour, apply_colour
 from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import tolerant
-from patchq.errors import InputError, PatchqError
+from patchq.errors import InputError, MissingBasesError, PatchqError
 from patchq.signals import Interrupted
 
 INTERRUPTED = 130
@@ -122,6 +122,26 @@ def main() -> int:
     return run(sys.argv[1:])
 
 
+def _call(arguments: list[str], started: list[Session]) -> object:
+    """The result of the command; locked bases that it turns out to need are fetched first.
+
+    No command has written anything by the time it finds that a base is missing.
+    """
+    tried: set[str] = set()
+    while True:
+        try:
+            return app(arguments, prog_name="patchq", standalone_mode=False, obj=started)
+        except MissingBasesError as error:
+            names = [name for name in error.names if name not in tried]
+            if not names or not started:
+                raise
+            tried.update(names)
+            try:
+                started[-1].bring(names)
+            except PatchqError as failed:
+                raise error from failed
+
+
 def run(arguments: list[str]) -> int:
     """Run one command; turns every expected error into words on stderr and an exit code."""
     debug = "--debug" in arguments
@@ -129,7 +149,7 @@ def run(arguments: list[str]) -> int:
     if completion.VARIABLE in os.environ:
         completion.attach(app)
     try:
-        result = app(arguments, prog_name="patchq", standalone_mode=False, obj=started)
+        result = _call(arguments, started)
         sys.stdout.flush()
     except Interrupted as signalled:
         _say("interrupted", label="patchq")

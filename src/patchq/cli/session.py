@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -93,6 +93,21 @@ class Session:
     def fresh_project(self) -> Project:
         """The project with the lock as it is now, after a command has added to it."""
         return replace(self.project, lock=self.workspace.lock())
+
+    def bring(self, names: Sequence[str]) -> None:
+        """Fetch locked bases that the store lacks; raises :class:`UpstreamError`."""
+        from patchq.engine.workspace.upstream import fetch_bases, is_url
+        from patchq.git.remote import Remote
+
+        bases = [self.lock.base(name) for name in names]
+        places = (place for place in (self.upstream, self.lock.upstream) if place)
+        url = next(filter(is_url, places), None)
+        remote = Remote(url, self.store.directory, terminal=sys.stderr.isatty()) if url else None
+        self.notice(f"fetching {', '.join(names)}")
+        with self.progress("fetch") as progress:
+            found = fetch_bases(self.workspace, self.store, remote, bases)
+            for number, (base, _) in enumerate(found, 1):
+                progress(number, len(bases), base.name)
 
     @property
     def newest_series(self) -> str:

@@ -18,7 +18,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from patchq.errors import UpstreamError
+from patchq.errors import MissingBasesError, UpstreamError
 from patchq.files import replace_file, sweep
 from patchq.git.apply import Applier
 from patchq.git.commits import committed, read_commit
@@ -200,7 +200,8 @@ class Store:
         """
         for base in bases:
             if not self.objects.has(base.commit):
-                raise UpstreamError(
+                raise MissingBasesError(
+                    (base.name,),
                     f"{base.name} ({base.commit[:12]}) is not in the upstream store",
                     hint=f"Run `patchq fetch {base.name}`"
                     + ("." if base.archive else ", or lend a clone that has it with --upstream."),

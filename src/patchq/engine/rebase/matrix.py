@@ -8,7 +8,7 @@ from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.project import Project
-from patchq.errors import InputError, UpstreamError
+from patchq.errors import InputError, MissingBasesError
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import meant_name, near_names
@@ -83,11 +83,12 @@ def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:
 
 
 def _require(project: Project, bases: Sequence[Base]) -> None:
-    """Raise :class:`UpstreamError` that names every one of ``bases`` that is not here."""
+    """Raise :class:`MissingBasesError` that names every one of ``bases`` that is not here."""
     has = project.store.objects.has
     missing = [base.name for base in bases if not has(base.commit)]
     if missing:
-        raise UpstreamError(
+        raise MissingBasesError(
+            missing,
             f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the upstream "
             "store",
             hint=f"Run `patchq fetch {' '.join(missing)}`, or lend a clone with --upstream.",
