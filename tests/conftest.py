@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,12 @@ def patchq(tmp_path: Path) -> CommandLine:
     home = tmp_path / "home"
     home.mkdir()
     return CommandLine(home)
+
+
+@pytest.fixture(scope="session")
+def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    environment = tmp_path_factory.mktemp("uv")
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    python = str(environment / "bin/python")
+    subprocess.run([python, "-m", "pip", "install", "-q", "uv"], check=True)
+    return environment / "bin/uv"

@@ -51,3 +51,22 @@ def test_what_the_readme_says_to_paste_works(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert "tests/test_demo.py" in done.stdout
+
+
+@pytest.mark.registry
+def test_what_uv_installs_runs_the_readme_commands(uv: Path, tmp_path: Path) -> None:
+    """The wheel alone, in an environment that has neither pip nor CMake of its own."""
+    environment = tmp_path / "environment"
+    patchq = environment / "bin" / "patchq"
+    for command in (
+        [str(uv), "build", "-q", "--wheel", "--out-dir", str(tmp_path), str(ROOT)],
+        [str(uv), "venv", "-q", str(environment)],
+        [str(uv), "pip", "install", "-q", "--python", str(environment / "bin" / "python")],
+        [str(patchq), "demo", str(tmp_path / "lattice")],
+        [str(patchq), "-C", str(tmp_path / "lattice/workspace"), "help", "verdicts"],
+    ):
+        if command[-2:-1] == ["--python"]:
+            command.append(str(next(tmp_path.glob("*.whl"))))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "upstreamed" in done.stdout

@@ -21,15 +21,6 @@ PLATFORM = "aarch64-manylinux_2_39"
 pytestmark = [pytest.mark.registry, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    environment = tmp_path_factory.mktemp("uv")
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    python = str(environment / "bin/python")
-    subprocess.run([python, "-m", "pip", "install", "-q", "uv"], check=True)
-    return environment / "bin/uv"
-
-
 def pyproject(tag: str, scratch: Path) -> str:
     """What the release requires, by the metadata of its wheel."""
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(scratch)]
