@@ -13,7 +13,7 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import log
@@ -28,7 +28,7 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
 from patchq.kept_answers import KeptAnswers
 
-_VERSION = "search-index/1"
+_VERSION = "search-index/2"
 _LARGEST = 32 * 2**20
 _BINARY_PROBE = 8000
 
@@ -45,24 +45,32 @@ _FEW_MARKS = 4
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of each blob of a tree; ``skipped`` are paths that could not be read."""
+    """What is known of each text blob of a tree, and which are ``binary``.
+
+    ``skipped`` are paths that could not be read.
+    """
 
     names: dict[str, array[int]]
     marks: dict[str, array[int]]
+    binary: frozenset[str]
     skipped: tuple[str, ...]
 
 
 @lru_cache(maxsize=2)
-def open_index(store: Store, tree: str, cache: Path) -> TreeIndex:
-    """The index of ``tree``; what is kept of it lies below ``cache``."""
-    return TreeIndex(store, tree, cache)
+def open_index(store: Store, tree: str, cache: Path, before: str) -> TreeIndex:
+    """The index of ``tree``; what is kept of it lies below ``cache``.
+
+    The blobs that it shares with ``before``, a tree that may have one already, are not read again.
+    """
+    return TreeIndex(store, tree, cache, before)
 
 
 class TreeIndex:
     """The text files of one tree. Nothing is read before the first question."""
 
-    def __init__(self, store: Store, tree: str, cache: Path):
+    def __init__(self, store: Store, tree: str, cache: Path, before: str):
         self.tree = tree
+        self._before = before
         self._store = store
         self._kept = KeptAnswers(cache / "search", _VERSION, _read, _written)
         self._tokens: dict[tuple[Family, str], Tokens] = {}
@@ -156,30 +164,43 @@ class TreeIndex:
     def _facts(self) -> _Facts:
         kept = self._kept.get(self.tree)
         if kept is None:
-            kept = _scan(self._store, self.tree)
+            known = [facts for facts in (self._kept.get(self._before), *_recent) if facts]
+            kept = _scan(self._store, self.tree, known)
             if not kept.skipped:  # what was damaged may be whole again
                 self._kept.put(self.tree, kept)
+        _recent[:] = [kept]
         return kept
 
 
-def _scan(store: Store, tree: str) -> _Facts:
-    files = [
+_recent: list[_Facts] = []
+"""The facts of the tree that this process asked about last: the next may be much the same."""
+
+
+def _scan(store: Store, tree: str, known: Sequence[_Facts]) -> _Facts:
+    listed = [
         file
         for file in list_files(store.git, tree)
         if file.mode not in (GITLINK_MODE, SYMLINK_MODE)
     ]
-    small = {file.oid: file.path for file in files if (file.size or 0) <= _LARGEST}
-    facts = _Facts({}, {}, ())
+    wanted = {file.oid for file in listed if (file.size or 0) <= _LARGEST}
+    names: dict[str, array[int]] = {}
+    marks: dict[str, array[int]] = {}
+    binary: set[str] = set()
+    for facts in known:
+        shared = wanted & facts.names.keys()
+        names.update((oid, facts.names[oid]) for oid in shared)
+        marks.update((oid, facts.marks[oid]) for oid in shared)
+        binary |= wanted & facts.binary
     sums = _Sums()
-    seen = set()
-    for oid, content in read_blobs(store.git, list(small)):
-        seen.add(oid)
+    for oid, content in read_blobs(store.git, sorted(wanted - names.keys() - binary)):
         if b"\0" in content[:_BINARY_PROBE]:
+            binary.add(oid)
             continue
-        facts.names[oid] = array("I", map(sums.__getitem__, set(_NAME.findall(content))))
-        facts.marks[oid] = array("I", set(_marks(content)))
-    skipped = [file.path for file in files if file.oid not in seen]
-    return _Facts(facts.names, facts.marks, tuple(sorted(skipped)))
+        names[oid] = array("I", map(sums.__getitem__, set(_NAME.findall(content))))
+        marks[oid] = array("I", set(_marks(content)))
+    seen = names.keys() | binary
+    skipped = tuple(sorted(file.path for file in listed if file.oid not in seen))
+    return _Facts(names, marks, frozenset(binary), skipped)
 
 
 class _Sums(dict[bytes, int]):
@@ -199,6 +220,7 @@ def _written(facts: _Facts) -> object:
         "blobs": {
             oid: [_packed(names), _packed(facts.marks[oid])] for oid, names in facts.names.items()
         },
+        "binary": sorted(facts.binary),
         "skipped": list(facts.skipped),
     }
 
@@ -208,6 +230,7 @@ def _read(kept: Any) -> _Facts:
     return _Facts(
         {oid: _unpacked(names) for oid, (names, _) in blobs.items()},
         {oid: _unpacked(marks) for oid, (_, marks) in blobs.items()},
+        frozenset(kept["binary"]),
         tuple(kept["skipped"]),
     )
 

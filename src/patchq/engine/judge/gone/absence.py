@@ -28,8 +28,8 @@ from patchq.model.diff import split_lines
 SMALL = 40
 """Tokens below which code has too few shingles to tell: its names are asked instead."""
 
-GONE_EXACT, GONE_SHAPE, GONE_NAMES = 0.40, 0.70, 0.60
-"""Held by no window of the new tree: below these, code counts as gone.
+GONE_EXACT, GONE_SHAPE, GONE_NAMES, GONE_FEW_NAMES = 0.40, 0.70, 0.72, 0.60
+"""Held by no window of the new tree: below these, code counts as gone (the last: small code).
 
 Set on functions that left their file between two releases, sorted by hand; benchmarks/README.md.
 """
@@ -135,7 +135,8 @@ class Prover:
     @cached_property
     def index(self) -> TreeIndex:
         """The index of the new base."""
-        return open_index(self._span.store, self._span.new.tree, self._span.cache)
+        span = self._span
+        return open_index(span.store, span.new.tree, span.cache, span.old.tree)
 
     def _renamed(self, lost: Lost) -> Doubt | None:
         place = renamed_to(self._span, lost.path) if lost.new_path is None else None
@@ -291,6 +292,8 @@ def _untold(lost: Lost) -> Doubt:
 
 def _is_like(piece: Piece, figures: Figures) -> bool:
     """Whether a text may hold the piece."""
+    if figures.exact >= GONE_EXACT:
+        return True
     if piece.size < SMALL:
-        return figures.exact >= GONE_EXACT or figures.names >= GONE_NAMES
-    return figures.exact >= GONE_EXACT or figures.shape >= GONE_SHAPE
+        return figures.names >= GONE_FEW_NAMES
+    return figures.shape >= GONE_SHAPE or figures.names >= GONE_NAMES
