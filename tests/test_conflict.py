@@ -392,12 +392,13 @@ def test_from_inside_the_worktree(patchq: CommandLine, workspace: Workspace, git
 def test_a_deleted_file_is_for_the_user_to_decide(
     patchq: CommandLine, miniature: MakeMiniature
 ) -> None:
-    """Its code moved: the user takes the change there, and both files are remembered."""
+    """Its code moved and changed: the user takes the change there, and both files are remembered."""
     upstream = miniature()
     lines = "".join(f"distinct_setting_{number} = {number}\n" for number in range(20))
     upstream.commit("Start", {"a.py": lines, "b.py": "import os\n"})
     upstream.tag("v1")
-    upstream.commit("Move by hand", {"a.py": None, "b.py": "import os\n\n" + lines})
+    changed = lines.replace("= 8\n", "= 88\n")
+    upstream.commit("Move by hand", {"a.py": None, "b.py": "import os\n\n" + changed})
     upstream.tag("v2")
     raw = upstream.patch("v1", {"a.py": lines.replace("= 7\n", "= 77\n")})
     workspace = make_workspace(upstream, {"a.patch": raw})

@@ -24,7 +24,7 @@ from patchq.git.objects import (
     encode_path,
 )
 from patchq.git.process import Git, Result
-from patchq.git.renames import DirectorySplit, RenameMap
+from patchq.git.renames import AddedPlace, RenameMap
 from patchq.git.search import count_lines, files_with_words, known_words
 from patchq.git.store import Store, open_store
 from patchq.git.tarball import Snapshot, write_tar
@@ -434,30 +434,30 @@ def test_an_added_file_follows_its_directory(
 ) -> None:
     split(upstream, one="lib/one", two="lib/two", three="lib/three")
     moves = renames(upstream, store, tmp_path)
-    assert moves.added("src/new") == "lib/new"
-    assert moves.added("src/deep/er/new") == "lib/deep/er/new"
-    assert moves.added("other/new") == "other/new"
-    assert moves.added("new") == "new"
+    assert moves.added("src/new").path == "lib/new"
+    assert moves.added("src/deep/er/new").path == "lib/deep/er/new"
+    assert moves.added("other/new").path == "other/new"
+    assert moves.added("new").path == "new"
 
 
 def test_an_added_file_goes_where_most_went(
     upstream: Miniature, store: Store, tmp_path: Path
 ) -> None:
     split(upstream, one="lib/one", two="lib/two", three="misc/three")
-    assert renames(upstream, store, tmp_path).added("src/new") == "lib/new"
+    assert renames(upstream, store, tmp_path).added("src/new").path == "lib/new"
 
 
-def test_an_even_split_gives_no_place(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+def test_an_even_split_names_the_others(upstream: Miniature, store: Store, tmp_path: Path) -> None:
     split(upstream, one="lib/one", two="misc/two")
     found = renames(upstream, store, tmp_path).added("src/new")
-    assert found == DirectorySplit("src", ("lib", "misc"))
+    assert found == AddedPlace("lib/new", ("misc",))
 
 
 def test_a_directory_of_which_something_is_left_did_not_move(
     upstream: Miniature, store: Store, tmp_path: Path
 ) -> None:
     split(upstream, one="lib/one", two="lib/two", three="src/three")
-    assert renames(upstream, store, tmp_path).added("src/new") == "src/new"
+    assert renames(upstream, store, tmp_path).added("src/new").path == "src/new"
 
 
 def test_a_directory_inside_a_moved_one(upstream: Miniature, store: Store, tmp_path: Path) -> None:
@@ -465,8 +465,8 @@ def test_a_directory_inside_a_moved_one(upstream: Miniature, store: Store, tmp_p
     upstream.tag("v1")
     upstream.move("src", "lib/core", "Move")
     moves = renames(upstream, store, tmp_path)
-    assert moves.added("src/sub/new") == "lib/core/sub/new"
-    assert moves.added("src/new") == "lib/core/new"
+    assert moves.added("src/sub/new").path == "lib/core/sub/new"
+    assert moves.added("src/new").path == "lib/core/new"
 
 
 def test_commits_for_many_paths_serve_for_each_of_them(upstream: Miniature, store: Store) -> None:

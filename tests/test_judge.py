@@ -628,15 +628,19 @@ def test_a_split_directory_file_by_file(upstream: Miniature) -> None:
 
 
 def test_an_added_file_in_a_split_directory(upstream: Miniature) -> None:
+    """It is placed, and the report names where else it may belong."""
     patch = upstream.patch("v1", {"app/tiny.py": "tiny\n"})
     upstream.move(POOL_PATH, "memory/pool.py", "Split, 1 (#2)")
     upstream.move(QUEUE_PATH, "sched/queue.py", "Split, 2 (#3)")
     upstream.tag("v2")
     judgement = judged(upstream, patch)
-    assert judgement.report.verdict is Verdict.CONFLICT
+    assert judgement.report.verdict is Verdict.MOVED
+    assert set(placed(upstream, "v2", carried(judgement))) == {"memory/tiny.py"}
     (split,) = shown(judgement.report, EvidenceKind.DIRECTORY_SPLIT)
-    assert split.paths == ("memory", "sched")
-    assert judgement.patch is None
+    assert split.paths == ("sched",)
+    (note,) = judgement.report.notes
+    assert note.startswith("directory-split: ")
+    assert "sched" in note
 
 
 def test_renamed_and_edited_at_once(upstream: Miniature) -> None:

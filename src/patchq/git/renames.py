@@ -18,11 +18,14 @@ from patchq.kept_answers import KeptAnswers, key_of
 
 
 @dataclass(frozen=True)
-class DirectorySplit:
-    """A directory that is gone and whose files went to several places, none to most of them."""
+class AddedPlace:
+    """Where a file that a patch adds belongs.
 
-    directory: str
-    targets: tuple[str, ...]
+    ``alternatives`` are the other directories that took files of its own, which was split.
+    """
+
+    path: str
+    alternatives: tuple[str, ...] = ()
 
 
 class PathFilter(Protocol):
@@ -71,33 +74,32 @@ class RenameMap:
             return path
         return self.renames.get(path)
 
-    def added(self, path: str) -> str | DirectorySplit:
+    def added(self, path: str) -> AddedPlace:
         """Where a file that is in neither tree belongs, should its directory have moved.
 
         git's rule for directory renames: a directory counts as moved when none of it is left, and
-        it moved to where most of its files went (git-merge, merge.directoryRenames).
+        it moved to where most of its files went (git-merge, merge.directoryRenames). Of several
+        that took as many, the first by name counts.
         """
         directory, _, _ = path.rpartition("/")
         while directory:
             if self._objects.entry(self._new, directory) is not None:
-                return path
+                return AddedPlace(path)
             if self._objects.entry(self._old, directory) is not None:
                 return self._through_directory(directory, path)
             directory, _, _ = directory.rpartition("/")
-        return path
+        return AddedPlace(path)
 
-    def _through_directory(self, directory: str, path: str) -> str | DirectorySplit:
+    def _through_directory(self, directory: str, path: str) -> AddedPlace:
         targets = Counter(
             target
             for old, new in self.renames.items()
             if (target := _moved_directory(directory, old, new)) is not None
         )
         if not targets:
-            return path
-        ranked = targets.most_common(2)
-        if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
-            return DirectorySplit(directory, tuple(sorted(targets)))
-        return ranked[0][0] + path[len(directory) :]
+            return AddedPlace(path)
+        place, *others = sorted(targets, key=lambda target: (-targets[target], target))
+        return AddedPlace(place + path[len(directory) :], tuple(others))
 
     def _load(self) -> Mapping[str, str]:
         known = self._cache.get(self._key)

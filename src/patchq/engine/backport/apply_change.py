@@ -172,11 +172,11 @@ class Lander:
             placement = span.place(path)
             if placement.where is Whereabouts.MOVED and placement.new is not None:
                 return placement.new
-        target = span.renames.added(path)
-        if not isinstance(target, str):
+        added = span.renames.added(path)
+        if added.alternatives:
             return path
-        wanted = not is_old or self._objects.file(tree, target) is not None
-        return target if wanted else path
+        wanted = not is_old or self._objects.file(tree, added.path) is not None
+        return added.path if wanted else path
 
     def _span(self, change: UpstreamChange) -> UpstreamRange:
         """The way backwards, from the change's own base to the target."""

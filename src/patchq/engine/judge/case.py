@@ -64,9 +64,6 @@ class Facts:
             if place.new is not None and place.new != path
         }
 
-    def with_state(self, where: Whereabouts) -> tuple[str, ...]:
-        return tuple(path for path, place in self.placements.items() if place.where is where)
-
 
 def distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
     """No two paths of a patch in one place.

@@ -11,7 +11,7 @@ from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
-from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entry
 from patchq.model.diff import FileChange, split_lines
@@ -152,14 +152,16 @@ class EvidenceMaker:
         )
 
     def splits(self, facts: Facts) -> tuple[Evidence, ...]:
+        """One piece of evidence an added file whose directory went to several places."""
         return tuple(
             Evidence(
                 EvidenceKind.DIRECTORY_SPLIT,
-                f"{path} has no certain place: its directory was split over "
-                f"{some(facts.placements[path].candidates)}",
-                paths=facts.placements[path].candidates,
+                f"{place.old} is placed at {place.new}; other files of its directory went to "
+                f"{some(place.alternatives)}",
+                paths=place.alternatives,
             )
-            for path in facts.with_state(Whereabouts.SPLIT)
+            for place in facts.placements.values()
+            if place.alternatives
         )
 
 

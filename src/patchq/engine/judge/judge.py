@@ -41,7 +41,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 18
+RULES = 19
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -265,9 +265,11 @@ class Judge:
         patch = self.with_predicates(carried.patch)
         follows = patch is not carried.patch and not facts.moves
         lost = self._lost_references(facts)
-        evidence += self._evidence.unreferenced(lost)
+        splits = self._evidence.splits(facts)
+        evidence += splits + self._evidence.unreferenced(lost)
         notes = (
             *(["predicate paths in the header follow a move"] if follows else []),
+            *(f"directory-split: {item.text}" for item in splits),
             *(item.note for item in lost),
         )
         report = self._report(

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import log
 from pathlib import Path
 from typing import Any
@@ -55,18 +55,25 @@ class _Facts:
     binary: frozenset[str]
     skipped: tuple[str, ...]
 
+    @cached_property
+    def name_sets(self) -> dict[str, frozenset[int]]:
+        return {oid: frozenset(sums) for oid, sums in self.names.items()}
 
-@lru_cache(maxsize=2)
-def open_index(store: Store, tree: str, cache: Path, before: str) -> TreeIndex:
-    """The index of ``tree``; what is kept of it lies below ``cache``.
+    @cached_property
+    def mark_sets(self) -> dict[str, frozenset[int]]:
+        return {oid: frozenset(sums) for oid, sums in self.marks.items()}
 
-    The blobs that it shares with ``before``, a tree that may have one already, are not read again.
-    """
-    return TreeIndex(store, tree, cache, before)
+    @cached_property
+    def common(self) -> Counter[int]:
+        return Counter(sum_ for sums in self.names.values() for sum_ in sums)
 
 
 class TreeIndex:
-    """The text files of one tree. Nothing is read before the first question."""
+    """The text files of one tree. Nothing is read before the first question.
+
+    What is kept of it lies below ``cache``. The blobs that it shares with ``before``, a tree that
+    may have an index already, are not read again.
+    """
 
     def __init__(self, store: Store, tree: str, cache: Path, before: str):
         self.tree = tree
@@ -87,13 +94,13 @@ class TreeIndex:
 
     def weight(self, name: bytes) -> float:
         """How much ``name`` tells, from 0 to 1: one that is everywhere tells little."""
-        files, common = len(self._names), self._common.get(crc32(name), 0)
+        files, common = len(self._facts.name_sets), self._facts.common.get(crc32(name), 0)
         return log(1 + files / common) / log(1 + files) if common else 1.0
 
     def with_name(self, name: bytes) -> Iterator[tuple[str, bytes]]:
         """Each text file that may hold ``name``, with its content."""
         sum_ = crc32(name)
-        for oid, names in self._names.items():
+        for oid, names in self._facts.name_sets.items():
             if sum_ in names:
                 content = self.content(oid)
                 for path in self._paths[oid]:
@@ -102,7 +109,7 @@ class TreeIndex:
     def with_names(self, names: frozenset[bytes]) -> Iterator[tuple[str, bytes]]:
         """Each text file that may hold all of ``names``, with its content."""
         wanted = frozenset(map(crc32, names))
-        for oid, known in self._names.items():
+        for oid, known in self._facts.name_sets.items():
             if wanted <= known:
                 content = self.content(oid)
                 for path in self._paths[oid]:
@@ -117,10 +124,10 @@ class TreeIndex:
         for oid, paths in self._paths.items():
             if not any(family(path) is kind for path in paths):
                 continue
-            shared = names & self._names[oid]
+            shared = names & self._facts.name_sets[oid]
             by_names = bool(shared) and sum(map(wanted.__getitem__, shared)) >= least
             by_marks = len(marks) >= _FEW_MARKS and (
-                len(marks & self._marks[oid]) >= _SHARED_MARKS * len(marks)
+                len(marks & self._facts.mark_sets[oid]) >= _SHARED_MARKS * len(marks)
             )
             if by_names or by_marks:
                 yield oid
@@ -140,18 +147,6 @@ class TreeIndex:
         return self._tokens[kind, oid]
 
     @cached_property
-    def _names(self) -> dict[str, frozenset[int]]:
-        return {oid: frozenset(sums) for oid, sums in self._facts.names.items()}
-
-    @cached_property
-    def _marks(self) -> dict[str, frozenset[int]]:
-        return {oid: frozenset(sums) for oid, sums in self._facts.marks.items()}
-
-    @cached_property
-    def _common(self) -> Counter[int]:
-        return Counter(sum_ for sums in self._facts.names.values() for sum_ in sums)
-
-    @cached_property
     def _paths(self) -> dict[str, tuple[str, ...]]:
         known = self._facts.names
         found: dict[str, list[str]] = {}
@@ -162,17 +157,19 @@ class TreeIndex:
 
     @cached_property
     def _facts(self) -> _Facts:
-        kept = self._kept.get(self.tree)
+        kept = _recent.get(self.tree) or self._kept.get(self.tree)
         if kept is None:
-            known = [facts for facts in (self._kept.get(self._before), *_recent) if facts]
+            known = [facts for facts in (self._kept.get(self._before), *_recent.values()) if facts]
             kept = _scan(self._store, self.tree, known)
             if not kept.skipped:  # what was damaged may be whole again
                 self._kept.put(self.tree, kept)
-        _recent[:] = [kept]
+        if not kept.skipped:
+            _recent.clear()
+            _recent[self.tree] = kept
         return kept
 
 
-_recent: list[_Facts] = []
+_recent: dict[str, _Facts] = {}
 """The facts of the tree that this process asked about last: the next may be much the same."""
 
 

@@ -16,7 +16,7 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry
 from patchq.git.store import Store
 from patchq.git.worktree import Sides, WorktreeLayout
 from patchq.model.lock import Base
-from patchq.model.verdict import HunkState, PatchReport
+from patchq.model.verdict import EvidenceKind, HunkState, PatchReport
 
 _TROUBLE = frozenset({HunkState.CONFLICTING, HunkState.GONE})
 _BINARY_PROBE = 8000
@@ -28,13 +28,15 @@ class Collision:
     """The merge of a case.
 
     ``merged`` are the paths of the patch as git merged them, markers inside where it could not;
-    ``moves`` maps old paths to new where they differ.
+    ``moves`` maps old paths to new where they differ; ``beside`` are the files in which the code
+    may be now.
     """
 
     case: Case
     moves: Mapping[str, str]
     merged: Entries
     conflicts: Mapping[str, Sides]
+    beside: tuple[str, ...] = ()
 
 
 def collide(span: UpstreamRange, case: Case, report: PatchReport) -> Collision:
@@ -63,6 +65,13 @@ def collide(span: UpstreamRange, case: Case, report: PatchReport) -> Collision:
         moves={path: new for path, new in places.items() if new not in (None, path)},
         merged={names.get(path, path): objects.file(merge.tree, path) for path in paths},
         conflicts={names.get(path, path): side for path, side in sides.items()},
+        beside=tuple(
+            path
+            for item in report.evidence
+            if item.kind is EvidenceKind.CODE_MOVED
+            for path in item.paths
+            if objects.file(case.ours, path)
+        ),
     )
 
 
@@ -80,6 +89,7 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Worktree
         marked = _marked(store, sides, labels)
         if marked is not None:
             files[path] = marked
+    shown = [*files, *collision.beside]
     ours = objects.write_commit(
         collision.case.ours, (new.commit,), message=f"{new.name} with the patches below\n"
     )
@@ -87,7 +97,7 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Worktree
         commit=ours,
         parent=new.commit,
         tree=objects.overlay(collision.case.ours, files),
-        directories=tuple(sorted({path.rpartition("/")[0] for path in files} - {""})),
+        directories=tuple(sorted({path.rpartition("/")[0] for path in shown} - {""})),
         unmerged=collision.conflicts,
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from patchq.engine.workspace.pull_requests import PullRequests
 from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
-from patchq.git.renames import DirectorySplit, RenameMap
+from patchq.git.renames import RenameMap
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.lock import Base, Lock
@@ -26,18 +26,20 @@ class Whereabouts(Enum):
     SAME = "same"
     MOVED = "moved"
     GONE = "gone"
-    SPLIT = "split"
     UNCOVERED = "uncovered"
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a path of a patch belongs on the new base (``new`` is None where nowhere)."""
+    """Where a path of a patch belongs on the new base (``new`` is None where nowhere).
+
+    ``alternatives`` are other directories it may belong to: upstream split its own.
+    """
 
     old: str
     new: str | None
     where: Whereabouts
-    candidates: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,9 @@ class UpstreamRange:
         if self.store.objects.file(self.old.tree, path) is not None:
             new = self.renames.file(path)
             return Placement(path, new, Whereabouts.MOVED if new else Whereabouts.GONE)
-        target = self.renames.added(path)
-        if isinstance(target, DirectorySplit):
-            return Placement(path, None, Whereabouts.SPLIT, target.targets)
-        return Placement(path, target, Whereabouts.SAME if target == path else Whereabouts.MOVED)
+        added = self.renames.added(path)
+        where = Whereabouts.SAME if added.path == path else Whereabouts.MOVED
+        return Placement(path, added.path, where, added.alternatives)
 
     def _names(self, paths: Iterable[str]) -> frozenset[str]:
         """``paths`` on both bases."""

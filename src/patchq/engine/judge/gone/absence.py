@@ -19,7 +19,7 @@ from patchq.engine.languages.named import bare, definitions, tail
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.tokens import Family, family, tokenize
-from patchq.engine.languages.tree_index import TreeIndex, open_index
+from patchq.engine.languages.tree_index import TreeIndex
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
@@ -136,7 +136,7 @@ class Prover:
     def index(self) -> TreeIndex:
         """The index of the new base."""
         span = self._span
-        return open_index(span.store, span.new.tree, span.cache, span.old.tree)
+        return TreeIndex(span.store, span.new.tree, span.cache, span.old.tree)
 
     def _renamed(self, lost: Lost) -> Doubt | None:
         place = renamed_to(self._span, lost.path) if lost.new_path is None else None
