@@ -392,7 +392,7 @@ def test_from_inside_the_worktree(patchq: CommandLine, workspace: Workspace, git
 def test_a_deleted_file_is_for_the_user_to_decide(
     patchq: CommandLine, miniature: MakeMiniature
 ) -> None:
-    """Its code moved and changed: the user takes the change there, and both files are remembered."""
+    """Its code moved and changed: the user takes the change there; both files are remembered."""
     upstream = miniature()
     lines = "".join(f"distinct_setting_{number} = {number}\n" for number in range(20))
     upstream.commit("Start", {"a.py": lines, "b.py": "import os\n"})
