@@ -54,7 +54,7 @@ class TextCheck:
         if texts is None or entry is None or entry.mode in _NO_LINES:
             return None
         content = self._file(entry.oid)
-        old, new = content.count(texts.old), content.count(texts.new)
+        old, new = _count(texts.old, content), _count(texts.new, content)
         if (old, new) == (1, 0):
             return State.APPLIES
         return State.EMPTY if (old, new) == (0, 1) else None
@@ -77,8 +77,8 @@ class TextCheck:
         sides = [start + b"".join(lines[first : len(lines) - rest]) + end for lines in (old, new)]
         texts = _Texts(*sides)
         unique = (
-            self._file(before.oid).count(texts.old) == 1
-            and self._file(after.oid).count(texts.new) == 1
+            _count(texts.old, self._file(before.oid)) == 1
+            and _count(texts.new, self._file(after.oid)) == 1
         )
         return texts if unique else None
 
@@ -87,3 +87,14 @@ class TextCheck:
         if oid not in self._files:
             self._files[oid] = _START + self._objects.read(oid) + _END
         return self._files[oid]
+
+
+def _count(text: bytes, content: bytes) -> int:
+    """How often ``text`` stands in ``content``: 0, 1, or 2 for more.
+
+    Two that follow each other share a line end, which bytes.count gives to one of them only.
+    """
+    first = content.find(text)
+    if first < 0:
+        return 0
+    return 1 if content.find(text, first + 1) < 0 else 2

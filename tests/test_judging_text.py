@@ -1,0 +1,102 @@
+"""What of the judge works on text alone: the rules that a retirement hangs on, at their edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from patchq.engine.judge.gone.absence import GONE_EXACT, GONE_NAMES, GONE_SHAPE, SMALL, _is_like
+from patchq.engine.judge.landing.surviving_lines import Survival, survival
+from patchq.engine.judge.landing.text_check import State, TextCheck
+from patchq.engine.languages.containment import Figures, Piece
+from patchq.engine.languages.tokens import Tokens
+from patchq.engine.series.hunks import Unit
+from patchq.git.objects import Entry
+from patchq.git.store import open_store
+
+BEFORE = "def serve(pool):\n    limit = 4\n    return pool.take(limit)\n"
+LANDED = (
+    "def serve(pool):\n    limit = pool.limit()\n    check(pool, limit)\n"
+    "    return pool.take(limit)\n"
+)
+"""It changes one line and adds another."""
+
+ONE, TWO = "    limit = pool.limit()\n", "    check(pool, limit)\n"
+
+
+@pytest.mark.parametrize(
+    ("final", "left"),
+    [
+        (LANDED, Survival.WHOLE),
+        (LANDED.replace("    ", "\t"), Survival.WHOLE),  # indented otherwise
+        (LANDED.replace(TWO, "    check(pool, limit, strict=True)\n"), Survival.WHOLE),
+        (LANDED.replace(TWO, "") + f"\n\ndef other(pool, limit):\n{TWO}", Survival.WHOLE),
+        (LANDED.replace(TWO, ""), Survival.PART),
+        (LANDED.replace(ONE, ""), Survival.PART),
+        (LANDED.replace(ONE, "    limit = 4\n"), Survival.PART),  # its old line is back
+        (LANDED.replace(TWO, "    raise SystemExit\n"), Survival.PART),
+        (BEFORE, Survival.NONE),
+        ("", Survival.NONE),
+    ],
+)
+def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
+    assert survival(BEFORE.encode(), LANDED.encode(), final.encode()) is left
+
+
+def test_nothing_is_left_to_be_seen_of_a_change_that_only_takes_out() -> None:
+    after = BEFORE.replace("    limit = 4\n", "")
+    assert survival(BEFORE.encode(), after.encode(), after.encode()) is Survival.NONE
+
+
+@pytest.mark.parametrize(
+    ("exact", "shape", "names", "small", "like"),
+    [
+        (GONE_EXACT, 0, 0, True, True),
+        (0, 0, GONE_NAMES, True, True),
+        (GONE_EXACT - 0.01, 1, GONE_NAMES - 0.01, True, False),  # the shape of a line says nothing
+        (GONE_EXACT, 0, 0, False, True),
+        (0, GONE_SHAPE, 0, False, True),
+        (GONE_EXACT - 0.01, GONE_SHAPE - 0.01, 1, False, False),
+    ],
+)
+def test_code_that_may_be_there_yet(
+    exact: float, shape: float, names: float, small: bool, like: bool
+) -> None:
+    words = tuple(f"word{number}".encode() for number in range(SMALL - 1 if small else SMALL))
+    piece = Piece(_tokens(words), lambda _name: 1.0)
+    assert _is_like(piece, Figures(exact, shape, names)) is like
+
+
+def _tokens(words: tuple[bytes, ...]) -> Tokens:
+    return Tokens(words, tuple(range(len(words))))
+
+
+HEAD, TAIL = "a\nb\nc\n", "x\ny\nz\n"
+OLD, NEW = f"{HEAD}old\n{TAIL}", f"{HEAD}new\n{TAIL}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ours", "state"),
+    [
+        (OLD, NEW, f"more\n{OLD}", State.APPLIES),
+        (OLD, NEW, f"more\n{NEW}", State.EMPTY),
+        (OLD, NEW, OLD + NEW, None),
+        (OLD, NEW, OLD + OLD, None),
+        (OLD, NEW, NEW + NEW, None),
+        (OLD, NEW, "other\n", None),
+        # what stands twice in the patch's own file has no certain place in another
+        (f"{OLD}-\n{OLD}", f"{NEW}-\n{OLD}", OLD, None),
+        (f"{OLD}-\n{NEW}", f"{NEW}-\n{NEW}", OLD, None),
+    ],
+)
+def test_a_glance_at_the_text(
+    tmp_path: Path, before: str, after: str, ours: str, state: State | None
+) -> None:
+    store = open_store(tmp_path / "store")
+    old, new, here = (
+        Entry("100644", store.objects.write("blob", text.encode()))
+        for text in (before, after, ours)
+    )
+    unit = Unit("f", (1,), {"f": old}, {"f": new})
+    assert TextCheck(store.objects).state(unit, {"f": here}) is state
