@@ -33,6 +33,7 @@ from patchq.model.verdict import (
     Report,
     Verdict,
 )
+from patchq.report.commit import CommitLinks
 from patchq.report.html import render_html, render_matrix_html
 
 COMMIT = "81c7a54ec" + "0" * 31
@@ -148,13 +149,13 @@ def test_every_link_of_the_matrix_leads_somewhere_in_it() -> None:
 def test_commits_are_links_only_by_a_template() -> None:
     for given, expected in ((None, set()), (ADDRESS, {ADDRESS.format(COMMIT)})):
         for text in (
-            render_html(matrix().columns[2].report or report("v3"), commit_url=given),
-            render_matrix_html(matrix(), commit_url=given),
+            render_html(matrix().columns[2].report or report("v3"), links=CommitLinks(given)),
+            render_matrix_html(matrix(), links=CommitLinks(given)),
         ):
             outside = {v for v in Page(text).values("href") if not v.startswith("#")}
             assert outside == expected
     with pytest.raises(InputError):
-        render_matrix_html(matrix(), commit_url="javascript:alert('{}')")
+        render_matrix_html(matrix(), links=CommitLinks("javascript:alert('{}')"))
 
 
 def test_the_report_puts_decisions_first() -> None:

@@ -10,10 +10,12 @@ from markdown_it import MarkdownIt
 
 from patchq.errors import InputError
 from patchq.model.verdict import (
+    Column,
     Evidence,
     EvidenceKind,
     HunkOutcome,
     HunkState,
+    Matrix,
     Memory,
     PatchReport,
     PathChange,
@@ -21,7 +23,13 @@ from patchq.model.verdict import (
     Report,
     Verdict,
 )
-from patchq.report.markdown import escape, render_markdown
+from patchq.report.commit import CommitLinks
+from patchq.report.markdown import (
+    COMMENT_LIMIT,
+    escape,
+    render_markdown,
+    render_matrix_markdown,
+)
 
 COMMIT = "81c7a54ec" + "0" * 31
 FILE = "kernel/CMakeLists.txt"
@@ -117,7 +125,7 @@ def test_remembered_and_watched_come_first() -> None:
 
 def test_commits_are_links_only_by_a_template() -> None:
     assert _Page(render_markdown(report(patch()))).links == []
-    page = _Page(render_markdown(report(patch()), commit_url=ADDRESS))
+    page = _Page(render_markdown(report(patch()), links=CommitLinks(ADDRESS)))
     assert page.links == [ADDRESS.format(COMMIT)]
 
 
@@ -126,7 +134,7 @@ def test_commits_are_links_only_by_a_template() -> None:
 )
 def test_a_template_has_to_be_a_web_address(template: str) -> None:
     with pytest.raises(InputError):
-        render_markdown(report(), commit_url=template)
+        render_markdown(report(), links=CommitLinks(template))
 
 
 def test_nothing_from_upstream_acts() -> None:
@@ -154,3 +162,20 @@ def test_escaped_text_reads_as_it_was(text: str) -> None:
     assert set(page.tags) <= {"p"}
     expected = text.replace("\n", "\\n").replace("\x1b", "\\x1b")
     assert "".join(page.pieces).strip() == expected
+
+
+def test_the_matrix_fits_a_comment() -> None:
+    columns = tuple(
+        Column(name, "0" * 40, "2026-01-01", False, replace(report(patch()), onto=name))
+        for name in ("v2", "v3")
+    )
+    text = render_matrix_markdown(Matrix(columns))
+    assert "| patch | v3 | v2 |" in text
+    assert "| `bad.patch` | ✖ | ✖ |" in text
+    assert "**v3**" in text
+    many = tuple(replace(patch(), name=f"{'long' * 30}-{number}.patch") for number in range(800))
+    long = render_matrix_markdown(
+        Matrix((Column("v2", "0" * 40, "2026-01-01", False, report(*many)),))
+    )
+    assert len(long) <= COMMENT_LIMIT
+    assert long.endswith("too long for a comment.\n")

@@ -5,6 +5,7 @@ import pytest
 from patchq.errors import InputError, Where
 from patchq.model.building import Jobs, Runtime
 from patchq.model.settings import BuildSettings, CommandKind, Settings, Target, read_settings
+from patchq.model.web import Web, web_of
 
 WHERE = Where("series/patchq.yaml")
 
@@ -172,3 +173,33 @@ def test_what_a_recipe_does_not_say_a_target_does() -> None:
     assert Runtime().over(target) == target
     # the index was named for the other version
     assert Runtime("2.12.0").over(target) == Runtime("2.12.0", None, "i:1")
+
+
+@pytest.mark.parametrize(
+    ("upstream", "commit", "pull"),
+    [
+        (
+            "https://github.com/a/b.git",
+            "https://github.com/a/b/commit/{}",
+            "https://github.com/a/b/pull/{}",
+        ),
+        (
+            "https://gitlab.com/a/b",
+            "https://gitlab.com/a/b/-/commit/{}",
+            "https://gitlab.com/a/b/-/merge_requests/{}",
+        ),
+        ("git@github.com:a/b.git", None, None),
+        ("/srv/b", None, None),
+    ],
+)
+def test_where_commits_are_shown(upstream: str, commit: str | None, pull: str | None) -> None:
+    assert web_of(upstream) == Web(commit, pull)
+
+
+def test_web_addresses_are_checked() -> None:
+    given = read_settings(
+        b"web:\n  url: https://github.com/a/b\n  pull: https://x/{}\n", Where("s")
+    )
+    assert given.web == Web("https://github.com/a/b/commit/{}", "https://x/{}")
+    with pytest.raises(InputError, match="web address"):
+        read_settings(b"web: {commit: 'javascript:{}'}\n", Where("s"))

@@ -73,8 +73,8 @@ def next_tag(
     if json:
         output.text(render_work_list_json(work))
     elif markdown:
-        link = output.commit_link(run.lock.upstream)
-        output.text(render_work_list_markdown(work, commit_url=link))
+        links = output.links_of(run)
+        output.text(render_work_list_markdown(work, links=links))
     else:
         render_work_list(work, output.terminal())
     if not wanted:

@@ -47,7 +47,7 @@ def notes(
     roles = run.settings.release.live
     live = {base.name: roles[base.name] for base in run.lock.previous(tag) if base.name in roles}
     live = dict(reversed(live.items()))
-    link = output.commit_link(run.lock.upstream)
+    links = output.links_of(run)
     if to is not None and to.is_file():
         text = update_notes(
             to.read_text(encoding="utf-8"),
@@ -56,10 +56,10 @@ def notes(
             pins,
             live,
             file=str(to),
-            commit_url=link,
+            links=links,
         )
     else:
-        text = render_notes(work, report, pins, live, commit_url=link)
+        text = render_notes(work, report, pins, live, links=links)
     output.text(text, to)
 
 

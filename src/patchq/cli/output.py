@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from patchq.errors import InputError
 from patchq.model.verdict import Matrix, Report
+from patchq.report.commit import NO_LINKS, CommitLinks
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from patchq.cli.session import Session
 
 
 class Colour(Enum):
@@ -49,9 +51,9 @@ class Format(Enum):
 
 
 def report(
-    report: Report, form: Format, *, to: Path | None = None, commit_url: str | None = None
+    report: Report, form: Format, *, to: Path | None = None, links: CommitLinks = NO_LINKS
 ) -> None:
-    """Write a report to a file or to stdout; ``commit_url`` links commits where that serves."""
+    """Write a report to a file or to stdout; ``links`` link commits and pull requests."""
     if form is Format.TABLE:
         from patchq.report.table import render_table
 
@@ -63,11 +65,11 @@ def report(
     elif form is Format.MARKDOWN:
         from patchq.report.markdown import render_markdown
 
-        text(render_markdown(report, commit_url=commit_url), to)
+        text(render_markdown(report, links=links), to)
     else:
         from patchq.report.html import render_html
 
-        text(render_html(report, commit_url=commit_url), to)
+        text(render_html(report, links=links), to)
 
 
 def matrix(
@@ -76,7 +78,7 @@ def matrix(
     *,
     title: str,
     to: Path | None = None,
-    commit_url: str | None = None,
+    links: CommitLinks = NO_LINKS,
 ) -> None:
     """Write the lifecycle matrix to a file or to stdout."""
     if form is Format.TABLE:
@@ -90,16 +92,19 @@ def matrix(
     elif form is Format.HTML:
         from patchq.report.html import render_matrix_html
 
-        text(render_matrix_html(matrix, title=title, commit_url=commit_url), to)
+        text(render_matrix_html(matrix, title=title, links=links), to)
     else:
-        raise InputError("the matrix has no Markdown form", hint="Use --format html or json.")
+        from patchq.report.markdown import render_matrix_markdown
+
+        text(render_matrix_markdown(matrix, links=links), to)
 
 
-def commit_link(upstream: str) -> str | None:
-    """Where a forge shows a commit of ``upstream``, None where it is not a web address."""
-    if not upstream.startswith(("https://", "http://")):
-        return None
-    return f"{upstream.removesuffix('/').removesuffix('.git')}/commit/{{}}"
+def links_of(run: Session) -> CommitLinks:
+    """Links to upstream's commits, by the settings, else by upstream's own address."""
+    from patchq.model.web import web_of
+
+    web = run.settings.web or web_of(run.lock.upstream)
+    return CommitLinks(web.commit, web.pull)
 
 
 def _table(render: Callable[[Console], None], to: Path | None) -> None:

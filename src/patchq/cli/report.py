@@ -71,7 +71,7 @@ def report(
 
     run = session(context)
     failing = _outcomes(fail_on)
-    link = output.commit_link(run.lock.upstream)
+    links = output.links_of(run)
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
@@ -82,7 +82,7 @@ def report(
         with run.progress("judging every series") as progress:
             matrix = lifecycle(run.project, progress)
         title = f"Patches on {Path(run.lock.upstream).name.removesuffix('.git')}"
-        output.matrix(matrix, form, title=title, to=to, commit_url=link)
+        output.matrix(matrix, form, title=title, to=to, links=links)
         reports = [column.report for column in matrix.columns if column.report]
     else:
         from patchq.engine.verify.requirement_changes import with_requirements
@@ -90,7 +90,7 @@ def report(
         judged = _judged(run, tag or run.newest_series, onto, against)
         told = with_requirements(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
-        output.report(reports[0], form, to=to, commit_url=link)
+        output.report(reports[0], form, to=to, links=links)
     found = any(_has(report, failing) or report.resurfaced or report.lost for report in reports)
     return 1 if found else 0
 

@@ -19,6 +19,7 @@ from patchq.model.building import (
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.regex import compile_regex, encoded
 from patchq.model.release import ReleaseSettings, read_claims, read_gates, read_live, read_uses
+from patchq.model.web import Web, read_web
 from patchq.model.yamlfile import YamlValue, parse
 
 VERSION = 1
@@ -97,7 +98,7 @@ class Settings:
     ``main`` is the full or short ref of upstream's main branch (None: what its HEAD says);
     ``backport_exclude`` are patterns (gitignore(5)) of files that a backport leaves out.
     ``targets`` are the machines that the tree is built for, ``release`` what else a new tag is
-    looked at for.
+    looked at for, ``web`` where upstream's commits are shown.
     """
 
     pr_pattern: str = PR_PATTERN
@@ -110,6 +111,7 @@ class Settings:
     export: ExportSettings = field(default_factory=ExportSettings)
     backport_exclude: tuple[str, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
+    web: Web | None = None
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
         """The pull requests that a commit's subject ends with, in the order written.
@@ -163,6 +165,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         "claims",
         "watch",
         "live",
+        "web",
     )
     fields = document.fields(optional=known)
     guards = _guards(fields["guards"]) if "guards" in fields else {}
@@ -180,6 +183,7 @@ def read_settings(raw: bytes, where: Where) -> Settings:
         checks=_checks(fields["checks"]) if "checks" in fields else Checks(),
         export=read_export_settings(fields["export"]) if "export" in fields else ExportSettings(),
         backport_exclude=_exclude(fields["backport"]) if "backport" in fields else (),
+        web=read_web(fields["web"]) if "web" in fields else None,
         release=ReleaseSettings(
             uses=read_uses(fields["uses"]) if "uses" in fields else (),
             gates=read_gates(fields["gates"]) if "gates" in fields else (),

@@ -40,21 +40,28 @@ def commit_of(evidence: Evidence) -> Commit | None:
 class CommitLinks:
     """Links to commits by a template such as ``https://example.org/commit/{}`` (None: no links).
 
-    Raises :class:`~patchq.errors.InputError` for a template that is not a web address with one
-    place for the id.
+    ``pull`` is one for pull requests. Raises :class:`~patchq.errors.InputError` for a template that
+    is not a web address with one place for the id.
     """
 
-    template: str | None
+    template: str | None = None
+    pull: str | None = None
 
     def __post_init__(self) -> None:
-        if self.template is None:
-            return
-        if not self.template.startswith(("https://", "http://")) or self.template.count("{}") != 1:
-            raise InputError(
-                f"not a template for the addresses of commits: {self.template!r}",
-                hint="Give a web address with {} where the commit id belongs.",
-            )
+        for template in filter(None, (self.template, self.pull)):
+            if not template.startswith(("https://", "http://")) or template.count("{}") != 1:
+                raise InputError(
+                    f"not a template for the addresses of commits: {template!r}",
+                    hint="Give a web address with {} for the commit id.",
+                )
 
     def to(self, oid: str) -> str | None:
         """The address of commit ``oid``."""
         return self.template.replace("{}", oid) if self.template else None
+
+    def to_pull(self, number: int) -> str | None:
+        """The address of pull request ``number``."""
+        return self.pull.replace("{}", str(number)) if self.pull else None
+
+
+NO_LINKS = CommitLinks()

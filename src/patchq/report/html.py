@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from patchq.model.verdict import Column, Matrix, PatchReport, Report
 from patchq.report.cells import MARKS, Cell, Mark, cell, marks
-from patchq.report.commit import CommitLinks, commit_of
+from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.look import Look
 from patchq.report.sections import (
     LOOK_AT,
@@ -37,11 +37,10 @@ from patchq.report.text import day, printable, readable
 _WATCH = Mark("watch", Look("◎", "*", "yellow"), LOOK_AT)
 
 
-def render_html(report: Report, *, commit_url: str | None = None) -> str:
+def render_html(report: Report, *, links: CommitLinks = NO_LINKS) -> str:
     """``report`` as one self-contained page.
 
-    ``commit_url`` is the address of a commit with ``{}`` for its id; without it commits are not
-    links. Raises :class:`~patchq.errors.InputError` for a template that is not a web address.
+    ``links`` make links of commits and pull requests.
     """
     verdicts = [patch.verdict.value for patch in report.patches]
     return _page(
@@ -49,7 +48,7 @@ def render_html(report: Report, *, commit_url: str | None = None) -> str:
         styles=("style.css.j2", "report.css"),
         scripts=("theme.js",),
         report=report,
-        links=CommitLinks(commit_url),
+        links=links,
         marks=MARKS,
         bar=sorted(report.patches, key=lambda patch: list(ReportSection).index(section(patch))),
         counts=[(mark, verdicts.count(word)) for word, mark in MARKS.items() if word in verdicts],
@@ -66,11 +65,11 @@ def render_html(report: Report, *, commit_url: str | None = None) -> str:
 
 
 def render_matrix_html(
-    matrix: Matrix, *, title: str = "Patch lifecycle", commit_url: str | None = None
+    matrix: Matrix, *, title: str = "Patch lifecycle", links: CommitLinks = NO_LINKS
 ) -> str:
     """``matrix`` as one self-contained page: a grid whose cells open their evidence.
 
-    ``commit_url`` as for :func:`render_html`. The patches still alive come first, then
+    ``links`` as for :func:`render_html`. The patches still alive come first, then
     the latest to leave. Without JavaScript the evidence stands below the grid, and the cells lead
     to it.
     """
@@ -80,7 +79,7 @@ def render_matrix_html(
         styles=("style.css.j2", "matrix.css"),
         scripts=("theme.js", "matrix.js"),
         title=title,
-        links=CommitLinks(commit_url),
+        links=links,
         rows=rows,
         bases=[_base(matrix, index, rows) for index in range(len(matrix.columns))],
         asks=[_ask(column) for column in reversed(matrix.open)],

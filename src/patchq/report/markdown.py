@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from patchq.model.verdict import PatchReport, Remembered, Report
+from patchq.model.verdict import Matrix, PatchReport, Remembered, Report
 from patchq.report.causes import Cause, causes, move_words
-from patchq.report.commit import Commit, CommitLinks
+from patchq.report.cells import cell, marks, short_bases
+from patchq.report.commit import NO_LINKS, Commit, CommitLinks
 from patchq.report.look import MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
@@ -33,14 +34,15 @@ _REFERENCE = re.compile(r"[@#$]|:(?=//)|(?i:\bwww)(?=\.)|(?i:\bGH)(?=-\d)")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _NOTHING = "<!-- -->"
 
+COMMENT_LIMIT = 65_000
+"""A little less than what GitHub takes for one comment (65,536 characters)."""
 
-def render_markdown(report: Report, *, commit_url: str | None = None) -> str:
+
+def render_markdown(report: Report, *, links: CommitLinks = NO_LINKS) -> str:
     """``report`` as Markdown.
 
-    ``commit_url`` is the address of a commit with ``{}`` for its id; without it commits are not
-    links. Raises :class:`~patchq.errors.InputError` for a template that is not a web address.
+    ``links`` make links of commits and pull requests.
     """
-    links = CommitLinks(commit_url)
     blocks = [
         f"### {escape(summary(report))}",
         *_decisions(report, links),
@@ -52,6 +54,33 @@ def render_markdown(report: Report, *, commit_url: str | None = None) -> str:
     if line := settled(report):
         blocks.append(escape(line))
     return "\n\n".join(blocks) + "\n"
+
+
+def render_matrix_markdown(matrix: Matrix, *, links: CommitLinks = NO_LINKS) -> str:
+    """The lifecycle matrix as Markdown: open decisions, the grid newest base first, a legend.
+
+    What goes past the length that forges take for a comment is left out, and said.
+    """
+    count = len(matrix.names)
+    blocks = [f"### {count} patch{'' if count == 1 else 'es'}, {len(matrix.columns)} bases"]
+    for column in reversed(matrix.open):
+        if column.report is not None:
+            blocks += [f"**{escape(column.base)}**", *_decisions(column.report, links)]
+    columns = tuple(reversed(matrix.columns))
+    bases = short_bases(tuple(column.base for column in columns))
+    rows = [f"| patch | {' | '.join(map(escape, bases))} |", "|---" * (len(bases) + 1) + "|"]
+    for name in matrix.names:
+        cells = [cell(column, name) for column in columns]
+        signs = (found.mark.look.sign if found else "" for found in cells)
+        rows.append(f"| {code(name)} | {' | '.join(signs)} |")
+    blocks.append("\n".join(rows))
+    legend = (f"{mark.look.sign} {mark.word} {count}" for mark, count in marks(matrix))
+    blocks.append(escape(" · ".join(legend)))
+    text = "\n\n".join(blocks) + "\n"
+    if len(text) <= COMMENT_LIMIT:
+        return text
+    kept = text[: COMMENT_LIMIT - 200].rpartition("\n")[0]
+    return f"{kept}\n\nThe rest is left out: it is too long for a comment.\n"
 
 
 def escape(text: str) -> str:
@@ -169,6 +198,9 @@ def commit_words(commit: Commit, links: CommitLinks) -> str:
     """A commit as Markdown: its id, linked if that is known, PR, date and subject."""
     address = links.to(commit.oid)
     oid = f"[`{commit.short}`](<{address}>)" if address else f"`{commit.short}`"
-    number = f"(#{commit.pr})" if commit.pr else ""
-    facts = " ".join(word for word in (number, commit.date, commit.first_tag) if word)
-    return " ".join(part for part in (oid, escape(facts), escape(commit.subject)) if part)
+    number = escape(f"(#{commit.pr})") if commit.pr else ""
+    pull = links.to_pull(commit.pr) if commit.pr else None
+    if pull:
+        number = f"([#{_NOTHING}{commit.pr}](<{pull}>))"
+    facts = " ".join(word for word in (commit.date, commit.first_tag) if word)
+    return " ".join(part for part in (oid, number, escape(facts), escape(commit.subject)) if part)

@@ -13,7 +13,7 @@ from patchq.errors import InputError, Where
 from patchq.model.pins import Pin
 from patchq.model.release import Section, WorkItem, WorkList
 from patchq.model.verdict import Action, PatchReport, Report
-from patchq.report.commit import CommitLinks, commit_of
+from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.markdown import code, commit_words, escape
 
 _BLOCK = re.compile(r"<!-- patchq: ([a-z-]+) -->\n.*?<!-- /patchq -->\n?", re.DOTALL)
@@ -36,10 +36,10 @@ def render_notes(
     pins: Sequence[Pin],
     live: Mapping[str, str],
     *,
-    commit_url: str | None = None,
+    links: CommitLinks = NO_LINKS,
 ) -> str:
     """New notes on ``work.onto``; ``live`` are the deployed bases before it, newest first."""
-    blocks = _blocks(work, report, pins, live, CommitLinks(commit_url))
+    blocks = _blocks(work, report, pins, live, links)
     parts = [f"# {work.series} → {work.onto}\n"]
     for name, text in blocks.items():
         parts.append(f"\n## {_TITLES[name]}\n\n{_framed(name, text)}")
@@ -54,13 +54,13 @@ def update_notes(
     live: Mapping[str, str],
     *,
     file: str,
-    commit_url: str | None = None,
+    links: CommitLinks = NO_LINKS,
 ) -> str:
     """``old`` with its generated parts written again, and parts that it lacks at the end.
 
     Raises :class:`InputError` if a part of ``old`` has no end, so that no text of a reader is lost.
     """
-    blocks = _blocks(work, report, pins, live, CommitLinks(commit_url))
+    blocks = _blocks(work, report, pins, live, links)
     if len(_OPEN.findall(old)) != len(_BLOCK.findall(old)):
         raise InputError(
             "a generated part has no end",

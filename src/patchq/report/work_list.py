@@ -6,7 +6,7 @@ from rich.console import Console
 
 from patchq.model.release import Section, WorkItem, WorkList
 from patchq.model.verdict import Evidence
-from patchq.report.commit import CommitLinks, commit_of
+from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.document import render_document
 from patchq.report.jsonreport import evidence_fields
 from patchq.report.markdown import commit_words, escape
@@ -92,27 +92,27 @@ def render_work_list_json(work: WorkList) -> str:
     )
 
 
-def render_work_list_markdown(work: WorkList, *, commit_url: str | None = None) -> str:
+def render_work_list_markdown(work: WorkList, *, links: CommitLinks = NO_LINKS) -> str:
     """The same as Markdown, fit for a comment."""
     lines = [f"## {escape(work.series)} → {escape(work.onto)}", ""]
     for section in Section:
         items = work.of(section)
         if items:
             lines += [f"### {_heading(section)}", ""]
-            lines += [_markdown_item(item, commit_url) for item in items]
+            lines += [_markdown_item(item, links) for item in items]
             lines.append("")
     lines += [f"{escape(words)}\n" for words in _closing(work)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _markdown_item(item: WorkItem, commit_url: str | None) -> str:
-    commits = [text for evidence in item.evidence if (text := _commit(evidence, commit_url))]
+def _markdown_item(item: WorkItem, links: CommitLinks) -> str:
+    commits = [text for evidence in item.evidence if (text := _commit(evidence, links))]
     parts = [f"**{escape(item.subject)}**: {escape(item.text)}", *dict.fromkeys(commits)]
     if item.command:
         parts.append(f"`{item.command}`")
     return "- " + " · ".join(parts)
 
 
-def _commit(evidence: Evidence, commit_url: str | None) -> str | None:
+def _commit(evidence: Evidence, links: CommitLinks) -> str | None:
     commit = commit_of(evidence)
-    return commit_words(commit, CommitLinks(commit_url)) if commit else None
+    return commit_words(commit, links) if commit else None
