@@ -9,6 +9,7 @@ from pathlib import Path
 
 from patchq.archives.compression import compress
 from patchq.engine.series.message import wording
+from patchq.engine.series.rewrite import applies_alike
 from patchq.engine.verify.subject import PatchStep
 from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
@@ -206,7 +207,7 @@ def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
             where=patch.where or Where(patch.name),
             hint="Take --format git, or a tarball.",
         )
-    if not _moves_files(patch):
+    if not _moves_files(patch) and applies_alike(patch, step.applied, store.objects):
         return patch.raw, patch.strip
     diff = store.mailer.unmoved(step.onto, step.tree)
     return patch.head + diff, 1

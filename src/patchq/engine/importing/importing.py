@@ -24,6 +24,7 @@ from patchq.engine.importing.fit import (
 from patchq.engine.importing.read import Given, Notice
 from patchq.engine.series.message import raw_date
 from patchq.engine.series.restack import Restacker, changes, settles
+from patchq.engine.series.rewrite import applies_alike
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
@@ -137,7 +138,11 @@ class Importer:
         named = any(header.fields(key) for key in _NAMING)
         verbatim = not (changed or named) and is_git_mail(fit.reading) and not header.stale
         # git reads the whole file, and must find nothing more in it
-        verbatim = verbatim and self._stack.try_apply(tree, fit.reading) == fit.applied
+        verbatim = (
+            verbatim
+            and self._stack.try_apply(tree, fit.reading) == fit.applied
+            and applies_alike(fit.reading, fit.applied, self._objects)
+        )
         date = raw_date(header.date)
         imported = Imported(
             patch=fit.reading if verbatim else self._mail(tree, given, fit, date, written_end),

@@ -20,6 +20,7 @@ from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import add_field, remove_field, with_message
 from patchq.engine.series.message import head_of, raw_date, wording
 from patchq.engine.series.restack import NoMergeError, Restacker, Work, check_requirements
+from patchq.engine.series.rewrite import applies_alike
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where
@@ -202,7 +203,8 @@ class _Replacing:
         if fit.merged:
             self._note(place, "; ".join(("applied by three-way merge", *fit.remarks)))
         if given.in_place:
-            if is_git_mail(old) and not repairs and not fit.merged:
+            alike = applies_alike(fit.reading, fit.applied, self._store.objects)
+            if is_git_mail(old) and not repairs and not fit.merged and alike:
                 return old
             words = wording(fit.reading, author=self._terms.author, date=self._terms.date)
             return self._placed(old, head_of(self._store, words), tree, fit.applied)

@@ -41,7 +41,9 @@ from patchq.model.verdict import (
     Verdict,
 )
 
-RULES = 19
+FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
+
+RULES = 20
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -270,6 +272,7 @@ class Judge:
         notes = (
             *(["predicate paths in the header follow a move"] if follows else []),
             *(f"directory-split: {item.text}" for item in splits),
+            *([FOR_GNU_PATCH] if carried.for_gnu_patch else []),
             *(item.note for item in lost),
         )
         report = self._report(

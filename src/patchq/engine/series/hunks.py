@@ -69,7 +69,7 @@ def changed_region(unit: Unit, objects: Objects) -> Region | None:
         return None
     (path,) = unit.paths
     before, after = unit.before[path], unit.after[path]
-    if before is None or after is None or not (_is_text(before) and _is_text(after)):
+    if before is None or after is None or not (is_text(before) and is_text(after)):
         return None
     old = split_lines(objects.read(before.oid))
     new = split_lines(objects.read(after.oid))
@@ -96,13 +96,13 @@ def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple
         return None
     (path,) = change.paths
     before, after = applied.before.get(path), applied.after.get(path)
-    if before is None or after is None or before.mode != after.mode or not _is_text(before):
+    if before is None or after is None or before.mode != after.mode or not is_text(before):
         return None
     lines = split_lines(objects.read(before.oid))
     positions = locate(change.hunks, lines)
     if positions is None:
         return None
-    every = _splice(lines, list(zip(change.hunks, positions, strict=True)))
+    every = splice(lines, list(zip(change.hunks, positions, strict=True)))
     if every != objects.read(after.oid):
         return None
     return tuple(
@@ -110,13 +110,14 @@ def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple
             file=path,
             hunks=(hunk.index,),
             before={path: before},
-            after={path: Entry(before.mode, objects.write("blob", _splice(lines, [(hunk, at)])))},
+            after={path: Entry(before.mode, objects.write("blob", splice(lines, [(hunk, at)])))},
         )
         for hunk, at in zip(change.hunks, positions, strict=True)
     )
 
 
-def _is_text(entry: Entry) -> bool:
+def is_text(entry: Entry) -> bool:
+    """Whether it is a file, with lines: no submodule and no symbolic link."""
     return entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
 
 
@@ -161,7 +162,8 @@ def _nearest(wanted: Sequence[bytes], lines: list[bytes], around: int, floor: in
     return min(matches, key=lambda at: (abs(at - around), -at), default=None)
 
 
-def _splice(lines: Sequence[bytes], changes: Sequence[tuple[Hunk, int]]) -> bytes:
+def splice(lines: Sequence[bytes], changes: Sequence[tuple[Hunk, int]]) -> bytes:
+    """``lines`` with each hunk in its place (a line, from 0), in order."""
     result: list[bytes] = []
     position = 0
     for hunk, at in changes:

@@ -1,23 +1,30 @@
 """The bytes a carried patch is written with: as few of them new as can be.
 
-A file section that strict ``git apply`` places on the new base just as the merge did keeps its
-bytes; one that moved gets git's new header over its old hunks; only what still differs is written
-anew from the trees. Whatever comes out is applied to the new base and compared with the merge's
-tree before anyone sees it.
+A file section that strict ``git apply`` and GNU patch without fuzz both place on the new base just
+as the merge did keeps its bytes; one that moved gets git's new header over its old hunks; only what
+still differs is written anew from the trees. Whatever comes out is applied to the new base and
+compared with the merge's tree before anyone sees it.
+
+Without fuzz GNU patch and ``git apply`` agree on which lines match, but not on where they may
+stand: a hunk with fewer lines of context behind its change than before it must match at the end of
+the file for GNU patch, and of several places that match each has its own way to choose. The rules
+are those of ``locate_hunk`` in patch.c of GNU patch 2.7; a fuzz that is allowed for is only tried
+where these find no place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from patchq.engine.series.hunks import is_text, splice
 from patchq.engine.series.stack import Stack
 from patchq.errors import PatchqError
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entries, Objects
-from patchq.model.diff import FileChange, scan
+from patchq.model.diff import FileChange, Hunk, scan, split_lines
 from patchq.model.header import replace_path
 from patchq.model.patch import Patch
 
@@ -32,10 +39,11 @@ class Rewrite(Enum):
 
 @dataclass(frozen=True)
 class Carried:
-    """A patch for the new base."""
+    """A patch for the new base; ``for_gnu_patch``: rewritten though git would place it right."""
 
     patch: Patch
     rewrite: Rewrite
+    for_gnu_patch: bool = False
 
 
 class Carrier:
@@ -66,6 +74,7 @@ class Carrier:
             raise PatchqError(f"{patch.name}: the merge touched {names}, which are not the patch's")
         if not moves and self._gives(patch, ours, result):
             return Carried(patch, Rewrite.NONE)
+        for_gnu_patch = not moves and self._git_gives(patch, ours, result)
         written = self._mailer.diff(
             self._objects.tree_of(before), self._objects.tree_of(after), strip=patch.strip
         )
@@ -79,12 +88,22 @@ class Carrier:
                 continue
             candidate = replace(patch, raw=patch.head + diff)
             if self._gives(candidate, ours, result):
-                return Carried(candidate, rewrite)
+                return Carried(candidate, rewrite, for_gnu_patch)
+        if self._git_gives(candidate, ours, result):
+            return Carried(candidate, Rewrite.HUNKS, for_gnu_patch)
         raise PatchqError(f"{patch.name}: git's own diff does not apply to the tree it was made of")
+
+    def _git_gives(self, patch: Patch, ours: str, result: str) -> bool:
+        applied = self._stack.try_apply(ours, patch)
+        return isinstance(applied, Applied) and applied.tree == result
 
     def _gives(self, patch: Patch, ours: str, result: str) -> bool:
         applied = self._stack.try_apply(ours, patch)
-        return isinstance(applied, Applied) and applied.tree == result
+        return (
+            isinstance(applied, Applied)
+            and applied.tree == result
+            and applies_alike(patch, applied, self._objects)
+        )
 
     def _with_new_hunks(
         self,
@@ -113,11 +132,16 @@ class Carrier:
         return b"".join(parts) if used == fresh.keys() else None
 
     def _keeps(self, patch: Patch, section: bytes, key: _Key, ours: str, result: str) -> bool:
-        applied = self._stack.try_apply(ours, replace(patch, raw=section))
-        return isinstance(applied, Applied) and all(
-            self._objects.file(applied.tree, path) == self._objects.file(result, path)
-            for path in key
-            if path
+        alone = replace(patch, raw=section)
+        applied = self._stack.try_apply(ours, alone)
+        return (
+            isinstance(applied, Applied)
+            and applies_alike(alone, applied, self._objects)
+            and all(
+                self._objects.file(applied.tree, path) == self._objects.file(result, path)
+                for path in key
+                if path
+            )
         )
 
 
@@ -168,3 +192,76 @@ def with_moved_predicates(patch: Patch, moved: Mapping[str, str]) -> Patch:
     for old, new in moved.items():
         head = replace_path(head, old, new)
     return patch if head == patch.head else replace(patch, raw=head + patch.diff)
+
+
+def applies_alike(patch: Patch, applied: Applied, objects: Objects) -> bool:
+    """Whether GNU patch makes the same files of ``patch`` as git, which gave ``applied``.
+
+    Only hunks are looked at: what a patch does without any (modes, names, binary files) is done by
+    both tools, or by git alone.
+    """
+    contents: dict[str, bytes] = {}
+    for change in patch.files:
+        if change.old is None or change.new is None or not change.hunks:
+            continue
+        entry = applied.before.get(change.old)
+        if entry is None or not is_text(entry):
+            continue
+        if change.old not in contents:
+            contents[change.old] = objects.blob(entry)
+        lines = split_lines(contents[change.old])
+        places = gnu_places(change.hunks, lines)
+        if places is None:
+            return False
+        contents[change.new] = splice(lines, list(zip(change.hunks, places, strict=True)))
+    return all(_is(content, path, applied, objects) for path, content in contents.items())
+
+
+def _is(content: bytes, path: str, applied: Applied, objects: Objects) -> bool:
+    entry = applied.after.get(path, applied.before.get(path))
+    return path not in applied.after or entry is None or objects.blob(entry) == content
+
+
+def gnu_places(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | None:
+    """The line (from 0) where GNU patch puts each hunk, None where it refuses one."""
+    positions = []
+    drift = frozen = 0
+    for hunk in hunks:
+        first = hunk.old_start + (0 if hunk.preimage else 1)
+        place = _place(hunk, lines, first, first + drift, frozen)
+        if place is None:
+            return None
+        drift = place - first
+        frozen = place - 1 + len(hunk.preimage) - _context(hunk)[1]
+        positions.append(place - 1)
+    return tuple(positions)
+
+
+def _place(hunk: Hunk, lines: Sequence[bytes], first: int, guess: int, frozen: int) -> int | None:
+    """The place of one hunk, counted from 1 as GNU patch does; ``frozen`` is the last line that
+    the hunks before it settled."""
+    wanted = hunk.preimage
+    if not wanted:
+        return guess
+    before, behind = _context(hunk)
+    last = len(lines) - len(wanted) + 1
+
+    def matches(place: int) -> bool:
+        return tuple(lines[place - 1 : place - 1 + len(wanted)]) == wanted
+
+    if before < behind and first <= 1:
+        return 1 if frozen <= before and last >= 1 and matches(1) else None
+    if behind < before:
+        return last if last > frozen and last >= 1 and matches(last) else None
+    lowest = max(frozen + 1, 1)
+    places = [place for place in range(lowest, last + 1) if matches(place)]
+    # of two as near, the one further down
+    return min(places, key=lambda place: (abs(place - guess), -place), default=None)
+
+
+def _context(hunk: Hunk) -> tuple[int, int]:
+    """How many lines of context stand before the first change and behind the last."""
+    changed = [number for number, line in enumerate(hunk.lines) if line[:1] in (b"+", b"-")]
+    if not changed:
+        return len(hunk.lines), 0
+    return changed[0], len(hunk.lines) - 1 - changed[-1]
