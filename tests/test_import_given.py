@@ -276,3 +276,33 @@ def test_a_file_with_crlf_goes_through_git_am(bench: Bench, tmp_path: Path) -> N
     am = ["am", "-q", "--keep-non-patch", "--keep-cr", str(patch)]
     subprocess.run(["git", "-C", clone, *who, *am], check=True)
     assert (clone / "c.txt").read_bytes() == new["c.txt"].encode()
+
+
+def test_a_file_that_an_earlier_section_makes_is_told(bench: Bench) -> None:
+    raw = (
+        b"diff --git a/n.txt b/n.txt\nnew file mode 100644\n--- /dev/null\n+++ b/n.txt\n"
+        b"@@ -0,0 +1 @@\n+new\n"
+        b"diff --git a/n.txt b/m.txt\nsimilarity index 100%\nrename from n.txt\nrename to m.txt\n"
+    )
+    done = bench.run(bench.write("x.patch", raw))
+    assert done.returncode == 2
+    assert "hint: n.txt comes with an earlier section of the same file" in done.stderr
+    assert "Cut it in two before line 7" in done.stderr
+
+
+def test_a_pile_with_one_wrong_count_comes_in_by_one_command(bench: Bench) -> None:
+    pile = bench.root / "pile"
+    pile.mkdir()
+    for number in range(1, 13):
+        edits = {f"src/new{number}.py": f"number = {number}\n"}
+        raw = bench.upstream.patch("v1", edits, subject=f"New {number}")
+        if number == 7:
+            raw = raw.replace(b"@@ -0,0 +1 @@", b"@@ -0,0 +1,2 @@")
+        (pile / f"{number:04}-new.patch").write_bytes(raw)
+        (pile / f"{number:04}-new.patch").rename(pile / f"new-{number:02}.patch")
+    assert bench.run("pile").returncode == 2
+    done = bench.run("pile", "--recount")
+    assert done.returncode == 0, done.stderr
+    assert "pile/new-07.patch:" in done.stderr
+    assert ": recounted" in done.stderr
+    assert bench.series() == "".join(f"new-{number:02}.patch\n" for number in range(1, 13))
