@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
+from functools import lru_cache
 
 from patchq.engine.series.hunks import common_ends
 
@@ -132,8 +133,13 @@ def _compact(line: bytes) -> bytes:
     return re.sub(rb"\s", b"", line)
 
 
+@lru_cache(maxsize=4096)
 def _likeness(one: bytes, other: bytes) -> float:
-    return SequenceMatcher(None, one.decode("latin-1"), other.decode("latin-1")).ratio()
+    """How alike two lines are; 0 if it is certainly less than what counts."""
+    matcher = SequenceMatcher(None, one.decode("latin-1"), other.decode("latin-1"))
+    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
+        return 0
+    return matcher.ratio()
 
 
 def _says(line: bytes) -> bool:
