@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.header import HeaderForm, description, read_header, replace_path
+from patchq.model.header import description, read_header, replace_path
+from patchq.model.header_message import HeaderForm
 
 MAIL = """\
 From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001

@@ -31,7 +31,8 @@ from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import author_of
-from patchq.model.header import HeaderForm, description
+from patchq.model.header import description
+from patchq.model.header_message import HeaderForm
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.retired import Lineage
 from patchq.model.series import Guard, Series, SeriesEntry, check_name

@@ -17,7 +17,8 @@ from patchq.engine.series.continuity import gaps
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
 from patchq.model.diff import ChangeKind, FileChange, Hunk
-from patchq.model.header import Header, HeaderForm, Trailer, description
+from patchq.model.header import Header, description
+from patchq.model.header_message import HeaderForm, Trailer
 from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
 from patchq.model.retired import provided_by_upstream
