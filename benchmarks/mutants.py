@@ -221,7 +221,7 @@ def main() -> int:
     options = parser.parse_args()
     tests = _record(options)
     drawn = _drawn(options, tests)
-    # a test that goes through few lines is about them
+    # a test that goes through few lines is about them, one through many sees how they end
     breadth = Counter(test for through in tests.values() for test in through)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
@@ -232,7 +232,9 @@ def main() -> int:
             copy(ROOT / name, root / name)
         for number, mutant in enumerate(drawn, start=1):
             through = tests.get(f"{mutant.path}:{mutant.line}") or _through(mutant.path, tests)
-            through = sorted(through, key=lambda test: breadth[test])[: options.most]
+            through = sorted(through, key=lambda test: breadth[test])
+            if len(through) > options.most:
+                through = [*through[: options.most // 2], *through[-(options.most // 2) :]]
             killed = bool(through) and _is_killed(mutant, through, root)
             word = "killed" if killed else f"SURVIVED {len(through)} tests"
             print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
