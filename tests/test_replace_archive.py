@@ -94,6 +94,27 @@ def test_the_tag_replaces_an_archive_that_is_a_part_of_it(
     )
 
 
+def test_verify_checks_what_an_archive_covers_and_names_the_rest(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    wheel(workspace)
+    run(patchq, workspace, *IMPORT)
+    directory = add_series(workspace, "v2", {})
+    kernel = (workspace.series_path("v1") / "kernel.patch").read_bytes()
+    python = upstream.patch("v2", {"python/demo/__init__.py": "two\nmore\n"})
+    for name, raw in {"kernel.patch": kernel, "python.patch": python}.items():
+        (directory / name).write_bytes(raw)
+    (directory / "series").write_text("kernel.patch\npython.patch\n")
+    said = run(patchq, workspace, "verify", "v2")
+    assert "2 patches: passed, 1 not covered by the base" in said
+    assert "1 patch strictly, in order" in said
+    assert "not checked, v2 does not cover what they touch: kernel.patch" in said
+    both = {"kernel/CMakeLists.txt": "project(k)\nours\nend\n", "python/demo/__init__.py": "2\n"}
+    (directory / "python.patch").write_bytes(upstream.patch("v2", both))
+    said = run(patchq, workspace, "verify", "v2", code=1)
+    assert "python.patch: kernel/CMakeLists.txt is not covered by" in said
+
+
 def test_an_archive_of_something_else_stays(patchq: CommandLine, workspace: Workspace) -> None:
     wheel(workspace, "other\n")
     run(patchq, workspace, *IMPORT)

@@ -140,6 +140,9 @@ def export(
     prepared = prepare_export(run.project, selection, variants or (), part, target, fuzz)
     if prepared.left_out:
         run.notice(f"left out, as {tag} does not cover them: {', '.join(prepared.left_out)}")
+    for guard in sorted(prepared.subject.selection.guards):
+        if meaning := run.settings.guards.get(guard):
+            run.notice(f"{guard}: {meaning}")
     for step in prepared.subject.steps:
         if step.fuzz:
             run.notice(f"{step.patch.name} was applied with fuzz {step.fuzz}: look at its result")

@@ -18,13 +18,17 @@ _LOCAL_VERSION = re.compile(r"[a-z0-9]+([.][a-z0-9]+)*")  # PEP 440, normalised
 
 @dataclass(frozen=True)
 class Variant:
-    """A named choice of guards and pins; it does not go with any of ``excludes``."""
+    """A named choice of guards and pins, for a series that has the patches of ``requires``.
+
+    It does not go with any of ``excludes``.
+    """
 
     name: str
     description: str = ""
     guards: tuple[str, ...] = ()
     pins: tuple[Pin, ...] = ()
     excludes: frozenset[str] = frozenset()
+    requires: tuple[str, ...] = ()
     where: Where | None = field(default=None, compare=False)
 
 
@@ -143,13 +147,14 @@ def _variants(entry: YamlValue) -> dict[str, Variant]:
 
 
 def _variant(name: str, entry: YamlValue) -> Variant:
-    fields = entry.fields(optional=("description", "guards", "pins", "excludes"))
+    fields = entry.fields(optional=("description", "guards", "pins", "excludes", "requires"))
     return Variant(
         name,
         description=fields["description"].text() if "description" in fields else "",
         guards=fields["guards"].texts() if "guards" in fields else (),
         pins=read_pins(fields["pins"]) if "pins" in fields else (),
         excludes=frozenset(fields["excludes"].texts() if "excludes" in fields else ()),
+        requires=fields["requires"].texts() if "requires" in fields else (),
         where=entry.where,
     )
 

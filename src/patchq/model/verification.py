@@ -289,7 +289,8 @@ class Section:
 class Verification:
     """What was checked of one series under one set of guards; ``tree`` is the patched tree.
 
-    It is None where the patches do not apply.
+    It is None where the patches do not apply. ``not_covered`` are those of the patches that were
+    not checked: an archive as base has nothing of what they touch.
     """
 
     series: str
@@ -300,6 +301,7 @@ class Verification:
     sections: tuple[Section, ...]
     builds: tuple[TargetBuild, ...] = ()
     effects: tuple[PatchEffect, ...] = ()
+    not_covered: tuple[str, ...] = ()
 
     def acts_on(self, patch: str) -> tuple[str, ...]:
         """The targets that ``patch`` changes the build of."""

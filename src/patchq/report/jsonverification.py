@@ -30,6 +30,7 @@ def render_json(verification: Verification) -> str:
         "commit": verification.commit,
         "guards": list(verification.guards),
         "patches": list(verification.patches),
+        "not_covered": list(verification.not_covered),
         "tree": verification.tree,
         "passed": verification.passed,
         "sections": [_section(section) for section in verification.sections],

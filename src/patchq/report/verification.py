@@ -81,7 +81,9 @@ def _headline(verification: Verification) -> str:
     patches = f"{count} patch{'' if count == 1 else 'es'}"
     failures = sum(len(section.failures) for section in verification.sections)
     outcome = f"{failures} failure{'' if failures == 1 else 's'}" if failures else "passed"
-    return f"{verification.series}{guards} · {patches}: {outcome}"
+    blind = len(verification.not_covered)
+    blind_words = f", {blind} not covered by the base" if blind else ""
+    return f"{verification.series}{guards} · {patches}: {outcome}{blind_words}"
 
 
 def _heading(writer: Writer, text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from patchq.engine.export.contents import leads_outside
@@ -14,7 +14,13 @@ from patchq.engine.verify.build.prediction import predicted_builds
 from patchq.engine.verify.pins import Compared, compare_pins
 from patchq.engine.verify.requirements import Requirements, own_version
 from patchq.engine.verify.runtime import TargetRuntime, runtimes
-from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
+from patchq.engine.verify.subject import (
+    Subject,
+    put_in_place,
+    uncovered,
+    uncovered_words,
+    without_uncovered,
+)
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.objects import Entry
@@ -223,16 +229,7 @@ def _covered_part(
         return selection, ()
     values = {"project": recipe_of(selection.directory).project or ""}
     spec = read_globs([fill(pattern, values) for pattern in patterns])
-    outside = {
-        patch.name
-        for patch, _ in uncovered(selection, base)
-        if not any(map(spec.match_file, patch.paths))
-    }
-    if not outside:
-        return selection, ()
-    directory = selection.directory
-    series = directory.series.without(outside)
-    return replace(selection, directory=replace(directory, series=series)), tuple(sorted(outside))
+    return without_uncovered(selection, base, spec.match_file)
 
 
 def _machine(project: Project, name: str | None) -> str | None:

@@ -7,7 +7,7 @@ quilt and GNU patch can apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
 from patchq.model.retired import provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
-from patchq.model.workspace import SERIES, Workspace
+from patchq.model.workspace import RECIPE, SERIES, Workspace
 
 _PREDICATES = ("x-retire-when", "x-expect", "x-verify")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -116,7 +116,7 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
     patches = _read(workspace, tag, series)
     findings = [
         *malformed,
-        *_malformed(lambda: workspace.recipe(tag)),
+        *_check_recipe(workspace, tag, series, upstreamed),
         *_check_files(workspace, tag, series, patches),
         *_check_guards(workspace, series),
         *_check_continuity(workspace, tag),
@@ -126,6 +126,19 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
             subject = _Subject(patches[entry.name], entry, series, upstreamed)
             findings.extend(finding for check in _CHECKS for finding in check(subject))
     return tuple(findings)
+
+
+def _check_recipe(
+    workspace: Workspace, tag: str, series: Series, upstreamed: Collection[str]
+) -> Iterator[Finding]:
+    malformed = _malformed(lambda: workspace.recipe(tag))
+    yield from malformed
+    for variant in () if malformed else workspace.recipe(tag).variants.values():
+        for name in variant.requires:
+            if name not in series.names and name not in upstreamed:
+                text = f"variant {variant.name} requires {name}, which is not in the series"
+                where = variant.where or Where(RECIPE)
+                yield Finding(Severity.NOTICE, Code.MISSING_REQUIREMENT, where, text)
 
 
 def fix(workspace: Workspace, tag: str, transaction: Transaction) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from pathlib import PurePath
 
 from patchq.engine.series.selection import Selection, select
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import Where
-from patchq.model.recipe import Chosen, Recipe, read_recipe
+from patchq.errors import InputError, Where
+from patchq.model.recipe import Chosen, Recipe, Variant, read_recipe
+from patchq.model.retired import provided_by_upstream
 from patchq.model.settings import Settings
 from patchq.model.workspace import RECIPE, SeriesDirectory, Workspace
 
@@ -34,12 +35,43 @@ def turn_on(
 ) -> tuple[Selection, Chosen]:
     """The selection with the guards of the variants ``names``, and the pins that then hold.
 
-    Raises :class:`~patchq.errors.InputError` where a variant or a guard is not known, or two
-    variants exclude each other.
+    Raises :class:`~patchq.errors.InputError` where a variant or a guard is not known, two variants
+    exclude each other, or one requires a patch that is not in.
     """
-    choice = recipe_of(selection.directory).choose(names)
+    recipe = recipe_of(selection.directory)
+    choice = recipe.choose(names)
     chosen = select(selection.directory, settings, choice.guards)
-    return replace(selection, guards=selection.guards | chosen.guards), choice
+    selection = replace(selection, guards=selection.guards | chosen.guards)
+    for name in choice.variants:
+        _require_all(selection, recipe.variants[name])
+    return selection, choice
+
+
+def _require_all(selection: Selection, variant: Variant) -> None:
+    directory = selection.directory
+    landed = provided_by_upstream(directory.retired)
+    lacking = [
+        name
+        for name in variant.requires
+        if name not in directory.series.names and name not in landed
+    ]
+    if lacking:
+        verb = "is" if len(lacking) == 1 else "are"
+        raise InputError(
+            f"variant {variant.name} requires {', '.join(lacking)}, which {verb} not in series/"
+            f"{directory.tag}",
+            where=variant.where,
+            hint="`patchq backport` and `patchq import` bring a patch into a series.",
+        )
+    active = {entry.name for entry in selection.entries}
+    for name in variant.requires:
+        if name in directory.series.names and name not in active:
+            guards = " ".join(map(str, directory.series.entry(name).guards))
+            raise InputError(
+                f"variant {variant.name} requires {name}, which is off with it ({guards})",
+                where=variant.where,
+                hint=f"Give the variant the guards that turn {name} on.",
+            )
 
 
 def moved_recipe(span: UpstreamRange, recipe: bytes | None) -> bytes | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.series.selection import Selection
@@ -79,6 +79,22 @@ def uncovered(selection: Selection, base: Base) -> Iterator[tuple[Patch, tuple[s
         outside = tuple(path for path in patch.paths if not base.covers(path))
         if outside:
             yield patch, outside
+
+
+def without_uncovered(
+    selection: Selection, base: Base, kept: Callable[[str], bool]
+) -> tuple[Selection, tuple[str, ...]]:
+    """The selection without uncovered patches that touch no ``kept`` path; their names, sorted."""
+    outside = {
+        patch.name
+        for patch, _ in uncovered(selection, base)
+        if not any(kept(path) for path in patch.paths)
+    }
+    if not outside:
+        return selection, ()
+    directory = selection.directory
+    series = directory.series.without(outside)
+    return replace(selection, directory=replace(directory, series=series)), tuple(sorted(outside))
 
 
 def uncovered_words(base: Base, paths: Sequence[str]) -> str:

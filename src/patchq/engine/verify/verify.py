@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from patchq.engine.rebase.resurfaced import find_resurfaced
 from patchq.engine.series.selection import Selection
@@ -10,8 +10,15 @@ from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.verify import checks, fields, imports, parse, pins
 from patchq.engine.verify.build import check as build
 from patchq.engine.verify.build.effect import Evaluated
-from patchq.engine.verify.subject import Subject, put_in_place, uncovered, uncovered_words
+from patchq.engine.verify.subject import (
+    Subject,
+    put_in_place,
+    uncovered,
+    uncovered_words,
+    without_uncovered,
+)
 from patchq.engine.workspace.project import Project
+from patchq.model.lock import Base
 from patchq.model.verification import Failure, Remark, Section, Verification
 
 APPLY = "apply"
@@ -57,19 +64,20 @@ def verify_series(
     if sections[-1].failures:
         return _verification(project, selection, None, sections, Evaluated((), ()))
     base = project.lock.base(selection.directory.tag)
+    covered, blind = without_uncovered(selection, base, base.covers)
     outside = tuple(
         Failure(uncovered_words(base, paths), patch.where, patch.name)
-        for patch, paths in uncovered(selection, base)
+        for patch, paths in uncovered(covered, base)
     )
     if outside:
-        sections.append(Section(APPLY, "patches of what the base does not cover", outside))
-        return _verification(project, selection, None, sections, Evaluated((), ()))
+        sections.append(Section(APPLY, "patches of what the base does not cover in part", outside))
+        return _verification(project, selection, None, sections, Evaluated((), ()), blind)
     try:
-        subject = put_in_place(project, selection, fuzz)
+        subject = put_in_place(project, covered, fuzz)
     except PatchRefusedError as error:
         failure = Failure(error.message, error.where, error.patch.name)
         sections.append(Section(APPLY, "strictly, in order", (failure,)))
-        return _verification(project, selection, None, sections, Evaluated((), ()))
+        return _verification(project, selection, None, sections, Evaluated((), ()), blind)
     patches = "patch" if len(subject.steps) == 1 else "patches"
     fuzzed = tuple(
         Remark(f"{step.patch.name} applies with fuzz {step.fuzz} only")
@@ -77,13 +85,22 @@ def verify_series(
         if step.fuzz
     )
     how = f"in order, {len(fuzzed)} with fuzz" if fuzzed else "strictly, in order"
-    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} {how}", notes=fuzzed))
+    notes = (*fuzzed, *_not_checked(base, blind))
+    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} {how}", notes=notes))
     for number, check in enumerate(CHECKS, 1):
         progress(number, total, check.__module__.rpartition(".")[2])
         sections.append(check(subject))
     progress(total - 1, total, build.NAME)
     section, evaluated = build.check(subject)
-    return _verification(project, selection, subject.tree, [*sections, section], evaluated)
+    return _verification(project, selection, subject.tree, [*sections, section], evaluated, blind)
+
+
+def _not_checked(base: Base, blind: Sequence[str]) -> Iterator[Remark]:
+    if blind:
+        yield Remark(
+            f"not checked, {base.name} does not cover what they touch: {', '.join(blind)}; "
+            f"`patchq lock {base.name} --replace-archive` takes upstream's own tag"
+        )
 
 
 def _verification(
@@ -92,6 +109,7 @@ def _verification(
     tree: str | None,
     sections: Sequence[Section],
     evaluated: Evaluated,
+    blind: Sequence[str] = (),
 ) -> Verification:
     base = project.lock.base(selection.directory.tag)
     return Verification(
@@ -103,4 +121,5 @@ def _verification(
         sections=tuple(sections),
         builds=evaluated.builds,
         effects=evaluated.effects,
+        not_covered=tuple(blind),
     )
