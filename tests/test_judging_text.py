@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from patchq.engine.judge.gone.absence import GONE_EXACT, GONE_NAMES, GONE_SHAPE, SMALL, _is_like
+from patchq.engine.judge.gone.absence import (
+    GONE_EXACT,
+    GONE_FEW_NAMES,
+    GONE_NAMES,
+    GONE_SHAPE,
+    SMALL,
+    _is_like,
+)
 from patchq.engine.judge.landing.surviving_lines import Survival, survival
 from patchq.engine.judge.landing.text_check import State, TextCheck
 from patchq.engine.languages.containment import Figures, Piece
@@ -53,11 +60,13 @@ def test_nothing_is_left_to_be_seen_of_a_change_that_only_takes_out() -> None:
     ("exact", "shape", "names", "small", "like"),
     [
         (GONE_EXACT, 0, 0, True, True),
-        (0, 0, GONE_NAMES, True, True),
-        (GONE_EXACT - 0.01, 1, GONE_NAMES - 0.01, True, False),  # the shape of a line says nothing
+        (0, 0, GONE_FEW_NAMES, True, True),
+        # the shape of a line says nothing
+        (GONE_EXACT - 0.01, 1, GONE_FEW_NAMES - 0.01, True, False),
         (GONE_EXACT, 0, 0, False, True),
         (0, GONE_SHAPE, 0, False, True),
-        (GONE_EXACT - 0.01, GONE_SHAPE - 0.01, 1, False, False),
+        (0, 0, GONE_NAMES, False, True),
+        (GONE_EXACT - 0.01, GONE_SHAPE - 0.01, GONE_NAMES - 0.01, False, False),
     ],
 )
 def test_code_that_may_be_there_yet(
