@@ -371,6 +371,7 @@ def test_import_names_what_a_foreign_patch_was_cut_from_and_needs(bench: Bench) 
     assert (
         f"needs {bench.upstream.id('main~2')[:12]} ([Core] Fix the tenth line (#7))" in near.stderr
     )
+    assert "hint: Bring what it needs first: `patchq backport 7 --onto v1`" in near.stderr
 
 
 @pytest.mark.parametrize(
