@@ -342,6 +342,14 @@ def test_a_file_is_carried_from_what_it_was_cut_from(bench: Bench) -> None:
     }
 
 
+def test_a_file_that_only_adds_files_fits_where_they_are_not(bench: Bench) -> None:
+    file = bench.workspace.root / "13-more.diff"
+    file.write_bytes(bench.upstream.patch("v1", {"src/more.txt": "more\n"}, "More"))
+    bench.bring("--file", file)
+    (patch,) = bench.patches()
+    assert placed(bench.upstream, "v1", patch.raw) == {"src/more.txt": b"more\n"}
+
+
 def test_a_file_that_leans_on_a_later_commit_names_it(bench: Bench) -> None:
     raw = bench.upstream.patch("main", {"src/a.txt": NEXT.replace("10th\n", "ten\n")}, "Ten")
     file = bench.workspace.root / "ten.patch"

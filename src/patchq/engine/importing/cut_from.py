@@ -83,7 +83,12 @@ class OriginFinder:
         self._main = main
 
     def find(self, patch: Patch, tag: str) -> CutFrom | None:
-        """Where ``patch``, meant for the base ``tag``, was cut; None where nothing fits."""
+        """Where ``patch``, meant for the base ``tag``, was cut; None where nothing fits.
+
+        One that only adds files fits where none of them is.
+        """
+        if all(change.old is None for change in patch.files):
+            return self._without(patch, tag)
         blobs = _blobs(patch)
         if blobs:
             found = self._best(patch, tag, self._blob_score(blobs), len(blobs), Proof.BLOBS)
@@ -91,6 +96,13 @@ class OriginFinder:
                 return found
         hunks = sum(len(change.hunks) for change in patch.files if change.old is not None)
         return self._best(patch, tag, self._line_score(patch), hunks, Proof.LINES)
+
+    def _without(self, patch: Patch, tag: str) -> CutFrom | None:
+        """The first base that has no file of ``patch``, ``tag`` before others."""
+        for base in self._bases(tag):
+            if not any(self._objects.entry(base.tree, path) for path in patch.paths):
+                return CutFrom(base.commit, base.tree, base.name, Proof.BLOBS, 0, 0, tag, 0)
+        return None
 
     def read(self, file: str, raw: bytes, tag: str, changes: ChangeReader) -> tuple[Foreign, ...]:
         """The patches in a file, each as a change of what it was cut from.
