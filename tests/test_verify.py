@@ -520,3 +520,24 @@ def test_a_malformed_recipe_is_refused_with_the_line(raw: bytes, line: int, word
 @pytest.mark.parametrize("raw", [None, b"", b"version: 1\n"])
 def test_a_recipe_may_be_empty(raw: bytes | None) -> None:
     assert read_recipe(raw, Where("recipe.yaml")) == Recipe()
+
+
+def test_a_report_tells_how_upstreams_own_architectures_differ(
+    patchq: CommandLine, upstream: Miniature
+) -> None:
+    newer = NEW.replace("compute_100a,code=sm_100a", "compute_100f,code=sm_100f")
+    upstream.commit("Build for the family (#9)", {LISTS: newer})
+    upstream.tag("v3")
+    patches = {"main.patch": upstream.patch("v1", {"app/main.py": "x = 2\n"})}
+    workspace = make_workspace(upstream, patches, bases=("v1", "v2", "v3"), settings=SETTINGS)
+    (workspace.series_path("v1") / "recipe.yaml").write_text("project: kernel\n")
+    done = patchq("report", "v1", "--onto", "v3", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "architectures: flash sm_90a, gone (board)" in said
+    assert "ops sm_90 sm_100a sm_121a → sm_90 sm_100f sm_121a (board)" in said
+    assert "ops sm_90 sm_100a → sm_90 sm_100f (host)" in said
+    assert "sparse" not in said
+    done = patchq("report", "v1", "--onto", "v3", "--format", "json", cwd=workspace.root)
+    changes = json.loads(done.stdout)["requirements"]["changes"]
+    assert {change["kind"] for change in changes} == {"architectures"}

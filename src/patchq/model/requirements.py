@@ -14,6 +14,7 @@ class RequirementKind(Enum):
     EXTRA = "extra"  # to run with an extra
     BUILD = "build"  # to build
     FETCHED = "fetched"  # source code that the build fetches
+    ARCHS = "architectures"  # what a CUDA target of the unpatched build is compiled for
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class RequirementChange:
     """A requirement of upstream on two bases; None: it does not ask for it there.
 
     An empty specifier asks for any version. ``condition`` is the marker or extra (PEP 508) that it
-    depends on; ``pin`` is what the recipe pins it to, if it does, and ``reason`` why.
+    depends on, or the targets that it is so for; ``pin`` is what the recipe pins it to, if it does,
+    and ``reason`` why.
     """
 
     name: str
@@ -41,7 +43,7 @@ class RequirementChange:
             words = f"{self.name} {self.old or '(any version)'}, gone"
         else:
             words = f"{self.name} {self.old or '(any version)'} → {self.new or '(any version)'}"
-        if self.kind in (RequirementKind.BUILD, RequirementKind.FETCHED):
+        if self.kind not in (RequirementKind.PACKAGE, RequirementKind.EXTRA):
             words = f"{self.kind.value}: {words}"
         if self.condition is None:
             return words

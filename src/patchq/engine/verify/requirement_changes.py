@@ -9,8 +9,11 @@ from posixpath import basename
 
 from patchq.engine.rebase.rebase import Rebased
 from patchq.engine.series.variants import recipe_of
+from patchq.engine.verify.build.check import architectures
+from patchq.engine.verify.build.layout import LISTS
 from patchq.engine.verify.requirements import Line, Requirements
 from patchq.engine.workspace.project import Project
+from patchq.errors import PatchqError
 from patchq.git.objects import Objects
 from patchq.model.lock import Base
 from patchq.model.pins import Pin
@@ -54,10 +57,45 @@ def requirement_changes(
     elif any(found is not None for found in sources):
         missing = old[0].name if sources[0] is None else new[0].name
         unknown.append(f"what the build of {missing} fetches is not known")
+    built, not_built = _built_for(project, old, new)
+    changes += built
+    unknown += not_built
     marked = [_with_pin(change, pins.get(change.name)) for change in changes]
     order = list(RequirementKind)
     ordered = sorted(marked, key=lambda c: (c.pin is None, order.index(c.kind), c.name))
     return RequirementChanges(tuple(ordered), tuple(unknown))
+
+
+def _built_for(
+    project: Project, *sides: tuple[Base, Recipe]
+) -> tuple[list[RequirementChange], list[str]]:
+    """What upstream's own CUDA targets are compiled for, where that differs, and what is not known.
+
+    A patch that filters the list carries cleanly whatever upstream does to it.
+    """
+    found = []
+    for base, recipe in sides:
+        if recipe.project is None or not project.settings.targets:
+            return [], []
+        if not base.covers(f"{recipe.project}/{LISTS}".removeprefix("./")):
+            return [], [f"which architectures {base.name} is built for is not known"]
+        try:
+            found.append(architectures(project, base, recipe.project))
+        except PatchqError as error:
+            return [], [f"which architectures {base.name} is built for: {error.message}"]
+    old, new = found
+    differing: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for target, name in {**old, **new}:
+        before, after = old.get((target, name)), new.get((target, name))
+        if before != after:
+            differing.setdefault((name, before, after), []).append(target)
+    alike: dict[tuple[str | None, str | None, str], list[str]] = {}
+    for (name, before, after), targets in differing.items():
+        alike.setdefault((before, after, ", ".join(targets)), []).append(name)
+    return [
+        RequirementChange(", ".join(names), RequirementKind.ARCHS, before, after, targets)
+        for (before, after, targets), names in alike.items()
+    ], []
 
 
 def _with_pin(change: RequirementChange, pin: Pin | None) -> RequirementChange:

@@ -8,10 +8,15 @@ from patchq.engine.verify.build.effect import Evaluated, Evaluator
 from patchq.engine.verify.build.layout import LISTS
 from patchq.engine.verify.build.project_dir import project_at
 from patchq.engine.verify.subject import Subject
+from patchq.engine.workspace.project import Project
+from patchq.errors import InputError
+from patchq.model.lock import Base
 from patchq.model.settings import Target
 from patchq.model.verification import BuiltTarget, Failure, Remark, Section, TargetBuild
 
 NAME = "build"
+
+_SUFFIX = "af"  # of sm_90a and sm_100f
 
 _NOTHING = Evaluated((), ())
 
@@ -38,6 +43,24 @@ def check(subject: Subject) -> tuple[Section, Evaluated]:
     found = evaluator.evaluate(subject.steps)
     explained = Evaluated(found.builds, evaluator.explain(found.effects))
     return _section(found.builds), explained
+
+
+def architectures(project: Project, base: Base, directory: str) -> dict[tuple[str, str], str]:
+    """What each CUDA target of the unpatched project in ``directory`` is compiled for.
+
+    By target of the settings and name; empty if the base has no such project. Raises
+    :class:`~patchq.errors.PatchqError` if it cannot be evaluated.
+    """
+    if project_at(project.store.objects, base.tree, directory) is None:
+        return {}
+    found: dict[tuple[str, str], str] = {}
+    for build in Evaluator(project, base, directory).evaluate(()).builds:
+        for problem in build.before.problems:
+            raise InputError(f"not evaluated: {problem.text}", where=problem.where)
+        for built in build.before.cuda_targets:
+            archs = sorted(built.archs, key=lambda arch: (len(arch.strip(_SUFFIX)), arch))
+            found[build.target.name, built.name] = " ".join(archs)
+    return found
 
 
 def _skipped(why: str) -> Section:
