@@ -367,7 +367,8 @@ def test_trimmed_hunks_are_named() -> None:
 
 def test_hints_and_uncovered_patches_need_a_decision() -> None:
     hinted = replace(carried("hint.patch"), evidence=(Evidence(EvidenceKind.HINT, "see this"),))
-    uncovered = replace(carried("blind.patch"), verdict=Verdict.NOT_COVERED)
+    blind = (Evidence(EvidenceKind.NOT_COVERED, "v2 has none of it"),)
+    uncovered = replace(carried("blind.patch"), verdict=Verdict.NOT_COVERED, evidence=blind)
     text = table(make_report(hinted, uncovered))
     assert "Needs a decision" in text
     assert "Carried" not in text
