@@ -133,6 +133,9 @@ def test_both_end_where_upstream_keeps_gb10_out(workspace: Workspace, patchq: Co
     for name in (VETO, WIDENING):
         assert f"expired  {name}" in said
     assert f"{GATED}" in said
+    told = run(patchq, workspace, "why", WIDENING)
+    assert "guard: +qsa-widening: corrupts on GB10" in told
+    assert "expired  v1 → v2" in told
     assert (workspace.series_path("v2") / "series").read_text() == ""
 
 

@@ -262,7 +262,8 @@ class Column:
 class Story:
     """One patch through the bases: what its header says of it, and where it was judged.
 
-    ``ends`` are the rules that end its life, in plain words.
+    ``ends`` are the rules that end its life, in plain words; ``guards`` are those that it has or
+    had in a series, with what the settings say of them.
     """
 
     name: str
@@ -270,6 +271,7 @@ class Story:
     kind: str | None
     ends: tuple[str, ...]
     columns: tuple[Column, ...]
+    guards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ def render_story(story: Story, console: Console) -> None:
     if story.subject:
         writer.words(story.subject)
     writer.words(f"kind: {story.kind or 'none given'}", style="dim")
+    for guard in story.guards:
+        writer.words(f"guard: {guard}", style="dim")
     for end in story.ends:
         writer.words(f"ends: {end}", style="dim")
     if not story.ends:
@@ -56,6 +58,7 @@ def render_story_json(story: Story) -> str:
             "name": story.name,
             "subject": story.subject,
             "kind": story.kind,
+            "guards": list(story.guards),
             "ends": list(story.ends),
             "bases": [
                 {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.rebase import judge_series, quiet
@@ -11,7 +11,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, MissingBasesError
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
-from patchq.model.series import meant_name, near_names
+from patchq.model.series import Guard, meant_name, near_names
 from patchq.model.verdict import Column, Matrix, Story
 
 
@@ -55,7 +55,19 @@ def story(
         *(f"PR #{number} is merged" for number in header.upstream_prs),
         *(predicate.text for predicate in header.retire_when),
     )
-    return Story(name, header.subject, header.kind, ends, tuple(columns))
+    guards = tuple(_guards(project, name, names))
+    return Story(name, header.subject, header.kind, ends, tuple(columns), guards)
+
+
+def _guards(project: Project, name: str, tags: Sequence[str]) -> Iterator[str]:
+    """The guards that the patch has or had in the series on ``tags``, and what each is for."""
+    found: dict[Guard, None] = {}
+    for directory in map(project.workspace.load, tags):
+        if name in directory.series.names:
+            found |= dict.fromkeys(directory.series.entry(name).guards)
+    for guard in found:
+        meaning = project.settings.guards.get(guard.name)
+        yield str(guard).removeprefix("#") + (f": {meaning}" if meaning else "")
 
 
 def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
