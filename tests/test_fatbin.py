@@ -228,8 +228,8 @@ def test_the_platform_chooses_the_prediction(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, {"k.so": library([(CUBIN, 90, 0)])}, platform="x86_64")
     arm = prediction(machine="gb10")
     two = [
-        prediction(PredictedLibrary("k", {"sm_90": 1}), machine=name, processor="x86_64")
-        for name in ("one", "two")
+        prediction(PredictedLibrary("k", {sm: 1}), machine=name, processor="x86_64")
+        for name, sm in (("one", "sm_90"), ("two", "sm_80"))
     ]
     assert verify_wheel(wheel, [arm, two[0]]).machine == "one"
     assert verify_wheel(wheel, [arm, *two], "two").machine == "two"

@@ -24,7 +24,9 @@ def resolve(
     ] = False,
     abort: Annotated[bool, typer.Option("--abort", help="Leave the patch held.")] = False,
 ) -> int:
-    """Solve the conflict of a held patch; it joins its series when it is solved.
+    """Solve the conflict of a held patch.
+
+    It joins its series when it is solved.
 
     Without a name, the held patches are listed: first those that conflict by themselves, then
     those that follow them.
@@ -36,6 +38,7 @@ def resolve(
       patchq resolve --continue
     """
     from patchq.engine.rebase.solving import resolve as engine
+    from patchq.engine.rebase.solving.state import WAYS_ON
 
     run = session(context)
     if sum((bool(name), go_on, abort)) > 1:
@@ -60,7 +63,7 @@ def resolve(
             return 0
     where = ", ".join(opened.conflicts)
     typer.echo(f"{meant} conflicts on {series} in {where}")
-    typer.echo(engine.WAYS_ON)
+    typer.echo(WAYS_ON)
     return 1
 
 

@@ -128,7 +128,7 @@ class Session:
         """
         from patchq.engine.edit.state import refuse_while_open
         from patchq.engine.rebase.operation import refuse_meanwhile
-        from patchq.engine.rebase.solving.resolve import refuse_while_resolving
+        from patchq.engine.rebase.solving.state import refuse_while_resolving
 
         with self.going_on() as workspace:
             refuse_meanwhile(workspace)
@@ -148,7 +148,7 @@ class Session:
         """How to go on with the rebase or edit that is open, None where there is none."""
         from patchq.engine.edit.state import refuse_while_open
         from patchq.engine.rebase.operation import refuse_meanwhile
-        from patchq.engine.rebase.solving.resolve import refuse_while_resolving
+        from patchq.engine.rebase.solving.state import refuse_while_resolving
 
         try:
             workspace = find_workspace(self.start)

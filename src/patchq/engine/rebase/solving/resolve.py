@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.judge import Judge
@@ -18,34 +17,20 @@ from patchq.engine.rebase.conflict import Collision, collide, layout
 from patchq.engine.rebase.recorded_resolutions import remember
 from patchq.engine.rebase.resolved_patch import changed_paths, patch_to
 from patchq.engine.rebase.session import take, worktree_of
+from patchq.engine.rebase.solving.state import STATE, Resolving
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.state_file import StateFile, text_of
 from patchq.engine.workspace.transaction import Transaction
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import FindingsError, InputError, PatchqError, Where
+from patchq.errors import FindingsError, InputError, Where
 from patchq.git.worktree import WorktreeLayout
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired, provided_by_upstream
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import SeriesDirectory, Workspace
-
-WAYS_ON = (
-    "Solve the conflict in .patchq/worktree and `git add` it there; `patchq resolve --continue` "
-    "takes it, `--abort` leaves the patch held."
-)
-
-
-@dataclass(frozen=True)
-class Resolving:
-    """The patch ``name``, held by the series on ``tag``; ``layout`` is what its worktree is for."""
-
-    name: str
-    tag: str
-    layout: str
 
 
 @dataclass(frozen=True)
@@ -100,7 +85,7 @@ def begin(project: Project, tag: str, name: str) -> Opened | Edited:
     collision = question.collision(judgement.report)
     wanted = question.layout(collision)
     state = Resolving(name, tag, wanted.identity)
-    _FILE.save(project.workspace, state)
+    STATE.save(project.workspace, state)
     worktree = worktree_of(project.workspace, project.store)
     worktree.clear()
     worktree.lay_out(wanted)
@@ -145,15 +130,8 @@ def abort(project: Project) -> str:
     return state.name
 
 
-def refuse_while_resolving(workspace: Workspace) -> None:
-    """Raise :class:`PatchqError` with the way out while a held patch is being solved."""
-    state = _FILE.load(workspace)
-    if state is not None:
-        raise PatchqError(f"{state.name} of {state.tag} is being solved", hint=WAYS_ON)
-
-
 def _state(workspace: Workspace) -> Resolving:
-    state = _FILE.load(workspace)
+    state = STATE.load(workspace)
     if state is None:
         raise InputError(
             "no held patch is being solved",
@@ -163,7 +141,7 @@ def _state(workspace: Workspace) -> Resolving:
 
 
 def _end(project: Project) -> None:
-    _FILE.forget(project.workspace)
+    STATE.forget(project.workspace)
     worktree_of(project.workspace, project.store).remove()
 
 
@@ -260,21 +238,3 @@ def _held_record(directory: SeriesDirectory, name: str) -> Retired:
         where=Where(f"series/{directory.tag}/retired.yaml"),
         hint=f"Held are: {', '.join(names)}." if names else "Nothing is held there.",
     )
-
-
-def _read(fields: Mapping[str, Any]) -> Resolving:
-    return Resolving(*(text_of(fields[key]) for key in ("name", "tag", "layout")))
-
-
-def _write(state: Resolving) -> dict[str, object]:
-    return {"name": state.name, "tag": state.tag, "layout": state.layout}
-
-
-_FILE = StateFile(
-    "resolve.json",
-    "patchq.resolve/1",
-    "the patch that is being solved",
-    "`patchq resolve --abort` cannot read it either: delete the file.",
-    _read,
-    _write,
-)
