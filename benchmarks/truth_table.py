@@ -121,7 +121,8 @@ TABLE = (
         f"{PYTHON}gemma4-mtp-pr24436.patch",
         "v0.5.11",
         "v0.5.12",
-        (Verdict.UPSTREAMED,),
+        # all of it landed there; #24859 and others took single lines of it out again before the tag
+        (Verdict.UPSTREAMED, Verdict.SUPERSEDED),
         ("d2c103416",),
         24436,
         "v0.5.12",

@@ -91,6 +91,7 @@ def test_a_refresh_that_changes_nothing_changes_no_byte(
     assert "nothing to undo" in bench.run("undo", code=2)
 
 
+@pytest.mark.slow
 def test_sixty_patches_reordered_split_folded_and_renamed(
     miniature: MakeMiniature, patchq: CommandLine
 ) -> None:

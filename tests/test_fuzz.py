@@ -19,7 +19,7 @@ def test_a_reader_refuses_what_it_cannot_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "count", [40, pytest.param(4000, marks=pytest.mark.slow)], ids=["short", "long"]
+    "count", [40, pytest.param(4000, marks=pytest.mark.release)], ids=["short", "long"]
 )
 def test_a_patch_that_we_take_is_one_that_git_takes(tmp_path: Path, count: int) -> None:
     differential, chance = fuzzing.Differential(tmp_path), random.Random(count)

@@ -241,7 +241,7 @@ def test_a_broken_configuration(start: Workspace, expected: dict[str, str], tmp_
     assert outcome(start, tmp_path / "home", SETTINGS["broken gitconfig"]) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", SETTINGS)
 def test_one_setting(start: Workspace, expected: dict[str, str], tmp_path: Path, name: str) -> None:
     assert outcome(start, tmp_path / "home", SETTINGS[name]) == expected

@@ -94,8 +94,9 @@ def check(
     assert not left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["short", "long"]
+    "every", [False, pytest.param(True, marks=pytest.mark.release)], ids=["short", "long"]
 )
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_killed_command(
@@ -113,9 +114,10 @@ def test_a_killed_command(
         check(patchq, workspace, name, start, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["import", *(pytest.param(n, marks=pytest.mark.slow) for n in ("rebase", "fold", "port"))],
+    ["import", *(pytest.param(n, marks=pytest.mark.release) for n in ("rebase", "fold", "port"))],
 )
 def test_a_killed_git(patchq: CommandLine, start: Workspace, tmp_path: Path, name: str) -> None:
     """The n-th git that a command starts is killed at once: said in a sentence, nothing written."""

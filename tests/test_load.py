@@ -18,7 +18,7 @@ READERS = (("list",), ("lint",), ("report", "v1", "--onto", "v2"), ("status",), 
 
 @pytest.mark.parametrize(
     ("writers", "readers"),
-    [(3, 3), pytest.param(10, 10, marks=pytest.mark.slow)],
+    [(3, 3), pytest.param(10, 10, marks=pytest.mark.release)],
     ids=["short", "long"],
 )
 def test_many_at_once(tmp_path: Path, writers: int, readers: int) -> None:

@@ -18,7 +18,7 @@ from patchq.archives.reader import requirements_in
 ROOT = Path(__file__).parents[1]
 PLATFORM = "aarch64-manylinux_2_39"
 
-pytestmark = [pytest.mark.registry, pytest.mark.slow]
+pytestmark = [pytest.mark.registry, pytest.mark.release]
 
 
 def pyproject(tag: str, scratch: Path) -> str:

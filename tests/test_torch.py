@@ -135,7 +135,7 @@ def test_symbols_from_nm() -> None:
 
 
 @pytest.mark.registry
-@pytest.mark.slow
+@pytest.mark.release
 def test_release_wheels(tmp_path: Path) -> None:
     """The wheels themselves, 1 GB in all."""
 
