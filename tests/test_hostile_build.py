@@ -286,6 +286,9 @@ def test_trust_is_given_to_one_tree_and_recorded(
         assert refused.returncode == 3, refused.stderr
         assert "there is no sandbox to evaluate the build of v1 in" in refused.stderr
         assert "`patchq verify v1 --trust-upstream`" in refused.stderr
+    told = patchq("report", "v1", "--onto", "v2", cwd=workspace.root, env=none)
+    assert told.returncode == 0, told.stderr
+    assert "which architectures v1 is built for: there is no sandbox" in told.stdout
     given = patchq("verify", "v1", "--trust-upstream", cwd=workspace.root, env=none)
     assert given.returncode == 0, given.stderr
     tree = upstream.id("v1^{tree}")
