@@ -142,7 +142,18 @@ class Session:
         from patchq.engine.workspace.locking import exclusive
 
         with exclusive(self.workspace):
-            yield self.workspace
+            before = self._kept
+            try:
+                yield self.workspace
+            finally:
+                for directory in sorted(self._kept - before):
+                    place = directory.relative_to(self.workspace.root)
+                    self.notice(f"files that were not taken are kept in {place}")
+
+    @property
+    def _kept(self) -> set[Path]:
+        """The directories of files that were moved out of a worktree."""
+        return set((self.workspace.state_dir / "kept").glob("*-*"))
 
     def under_way(self) -> str | None:
         """How to go on with the rebase or edit that is open, None where there is none."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path, PurePosixPath
 
-from patchq.errors import FindingsError
+from patchq.errors import FindingsError, PatchqError
 from patchq.git.leftovers import packing
 from patchq.git.merge import Stage, read_stage
 from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path, object_id
@@ -51,6 +52,7 @@ _UNDER_WAY = {
 }
 
 _READY = "patchq-ready"
+_TREE = "patchq-tree"
 _NAMED = 5
 _NO_OBJECT = "0" * 40
 
@@ -126,7 +128,7 @@ class Worktree:
                 hint="Take from there what you need, and run the command again.",
             )
         self._verify(layout)
-        self.clear()
+        self.clear(layout.tree)
         self._keep(layout)
         self._settle()
         self._store.persistent.run(
@@ -145,6 +147,7 @@ class Worktree:
         self._run(
             "update-index", "-z", "--index-info", stdin=b"".join(_index_lines(layout.unmerged))
         )
+        (self._directory / _TREE).write_text(layout.tree)
         (self._directory / _READY).write_text(layout.identity)
 
     def holds(self, identity: str) -> bool:
@@ -218,12 +221,35 @@ class Worktree:
 
         All files are, if there is no ``tree`` to compare with.
         """
+        return self._move_aside([tree] if tree else [], {})
+
+    def _keep_unknown(self, taken: str | None) -> KeptFiles | None:
+        """Move the files aside that would be lost.
+
+        Those that neither ``taken``, nor the layout, nor HEAD, nor the index has as they are.
+        """
+        if not self.path.is_dir():
+            return None
+        trees, index = [taken] if taken else [], dict[str, Entry]()
+        laid = self._directory / _TREE
+        if laid.is_file():
+            trees.append(laid.read_text())
+        if self.is_linked:
+            with suppress(PatchqError):
+                trees.append(self._store.describe(self.head())[0])
+                index = self.index()
+        return self._move_aside(trees, index)
+
+    def _move_aside(self, trees: Sequence[str], index: Mapping[str, Entry]) -> KeptFiles | None:
+        """Move the files aside that none of ``trees`` and not ``index`` has as they are."""
         objects = self._store.objects
+        here = [tree for tree in trees if objects.has(tree)]
         odd: list[Path] = []
         for file in _files(self.path):
             path = decode_path(os.fsencode(file.relative_to(self.path)))
-            entry = objects.file(tree, path) if tree is not None else None
-            if entry is None or object_id(b"blob", _content(file)) != entry.oid:
+            found = (*(objects.file(tree, path) for tree in here), index.get(path))
+            known = {entry.oid for entry in found if entry}
+            if not known or object_id(b"blob", _content(file)) not in known:
                 odd.append(file)
         if not odd:
             return None
@@ -236,8 +262,13 @@ class Worktree:
             file.rename(target)
         return KeptFiles(directory, tuple(str(file.relative_to(self.path)) for file in odd))
 
-    def clear(self) -> None:
-        """Take everything out; the directory itself stays, for shells that stand in it."""
+    def clear(self, taken: str | None = None) -> None:
+        """Take everything out; the directory itself stays, for shells that stand in it.
+
+        What would be lost is moved aside, to ``kept`` beside the worktree: files that are in no
+        commit there, not staged, and not in the tree ``taken``.
+        """
+        self._keep_unknown(taken)
         if self.path.is_symlink() or self.path.is_file():
             self.path.unlink()
         # first what says that the layout is whole
@@ -249,9 +280,9 @@ class Worktree:
             else:
                 entry.unlink()
 
-    def remove(self) -> None:
-        """Remove the worktree, if there is one."""
-        self.clear()
+    def remove(self, taken: str | None = None) -> None:
+        """Remove the worktree, if there is one; see :meth:`clear`."""
+        self.clear(taken)
         if self.path.is_dir():
             _step_out(self.path)
             self.path.rmdir()

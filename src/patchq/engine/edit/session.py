@@ -232,8 +232,10 @@ def finish(project: Project, refreshed: Refreshed) -> None:
 
 def close(project: Project) -> None:
     """Forget the edit and remove its worktree."""
+    worktree = worktree_of(project.workspace, project.store)
+    taken = worktree.snapshot() if worktree.is_linked else None
     forget(project.workspace)
-    worktree_of(project.workspace, project.store).remove()
+    worktree.remove(taken)
 
 
 def is_written(workspace: Workspace) -> bool:

@@ -131,7 +131,7 @@ def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decid
     assert stop.collision is not None
     made = take(project, operation.onto, stop.collision, wanted)
     decision, taken = _resolved(project, operation, stop.collision, made)
-    return taken, _advance(project, _decided(operation, decision), progress)
+    return taken, _advance(project, _decided(operation, decision), progress, made.tree)
 
 
 def skip(project: Project, reason: str, progress: Progress = quiet) -> Rebased:
@@ -242,16 +242,23 @@ def _judged(project: Project, operation: Operation, progress: Progress) -> Rebas
     return judge_series(project, operation.source, operation.onto, progress, operation.decisions)
 
 
-def _advance(project: Project, operation: Operation, progress: Progress) -> Rebased:
-    """Judge anew, write down how far that comes, and stop there or finish."""
+def _advance(
+    project: Project, operation: Operation, progress: Progress, taken: str | None = None
+) -> Rebased:
+    """Judge anew, write down how far that comes, and stop there or finish.
+
+    ``taken`` is the tree that was made of the worktree.
+    """
     rebased = _judged(project, operation, progress)
-    _stop(project, operation, rebased.stop)
+    _stop(project, operation, rebased.stop, taken)
     if rebased.stop is None:
         _finish(project, operation, rebased)
     return rebased
 
 
-def _stop(project: Project, operation: Operation, stop: Stop | None) -> None:
+def _stop(
+    project: Project, operation: Operation, stop: Stop | None, taken: str | None = None
+) -> None:
     """Write down where it stopped, then lay the worktree out."""
     wanted = _layout(project, operation, stop.collision) if stop and stop.collision else None
     stopped = replace(
@@ -262,7 +269,7 @@ def _stop(project: Project, operation: Operation, stop: Stop | None) -> None:
     save(project.workspace, stopped)
     worktree = worktree_of(project.workspace, project.store)
     try:
-        worktree.clear()  # what it held is taken, or was left out with a reason
+        worktree.clear(taken)
         if wanted is not None:
             worktree.lay_out(wanted)
     except (OSError, GitFailedError) as error:

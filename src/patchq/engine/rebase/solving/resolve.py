@@ -119,7 +119,7 @@ def finish(project: Project) -> Edited:
     for file, raw in kept.items():
         transaction.keep_file(project.workspace.series_dir / file, raw)
     transaction.commit()
-    _end(project)
+    _end(project, made.tree)
     return edited
 
 
@@ -140,9 +140,9 @@ def _state(workspace: Workspace) -> Resolving:
     return state
 
 
-def _end(project: Project) -> None:
+def _end(project: Project, taken: str | None = None) -> None:
     STATE.forget(project.workspace)
-    worktree_of(project.workspace, project.store).remove()
+    worktree_of(project.workspace, project.store).remove(taken)
 
 
 class _Question:
