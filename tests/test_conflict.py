@@ -863,3 +863,49 @@ def test_bytes_that_are_no_text(patchq: CommandLine, miniature: MakeMiniature) -
     done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
     assert tree_of(upstream, workspace, "v2") == content(b"3")
+
+
+@pytest.mark.parametrize("way", ["continue", "skip", "abort"])
+def test_files_that_nobody_took_are_kept(
+    patchq: CommandLine, workspace: Workspace, git: UserGit, way: str
+) -> None:
+    start(patchq, workspace)
+    here = worktree(workspace)
+    (here / "mine.txt").write_text("new, and not added\n")
+    (here / ".gitignore").write_text("*.log\n")
+    (here / "run.log").write_text("ignored\n")
+    if way == "continue":
+        solve(workspace, git, "src/fight.py", "fight_6 = 'both'\n")
+        done = patchq("rebase", "--continue", cwd=workspace.root)
+    elif way == "skip":
+        done = patchq("rebase", "--skip", "--reason", "no", cwd=workspace.root)
+    else:
+        done = patchq("rebase", "--abort", cwd=workspace.root)
+    assert "kept in .patchq/kept/worktree-1" in done.stderr, done.stderr
+    kept = workspace.state_dir / "kept" / "worktree-1"
+    assert (kept / "mine.txt").read_text() == "new, and not added\n"
+    assert (kept / "run.log").read_text() == "ignored\n"
+
+
+def test_replacing_a_series_loses_nothing_of_it(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    patchq("rebase", "--onto", "v2", "--keep-going", cwd=workspace.root)
+    own = workspace.series_path("v2") / "own.patch"
+    own.write_bytes(upstream.patch("v2", {"own.txt": "own\n"}, "Ours"))
+    with (workspace.series_path("v2") / "series").open("a") as series:
+        series.write("own.patch\n")
+    done = patchq("rebase", "--onto", "v2", "--replace", "--keep-going", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "would lose own.patch" in done.stderr
+    assert own.is_file()
+
+
+def test_a_report_never_goes_into_a_series(patchq: CommandLine, workspace: Workspace) -> None:
+    file = workspace.series_path("v1") / "series"
+    before = file.read_bytes()
+    for form in ("html", "table", "json"):
+        done = patchq("report", "v1", "--format", form, "-o", str(file), cwd=workspace.root)
+        assert done.returncode == 2
+        assert "no place for a report" in done.stderr
+    assert file.read_bytes() == before

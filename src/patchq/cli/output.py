@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from patchq.errors import InputError, Where
 from patchq.model.verdict import Matrix, Report
 from patchq.report.commit import NO_LINKS, CommitLinks
 
@@ -113,6 +114,7 @@ def _table(render: Callable[[Console], None], to: Path | None) -> None:
         return
     from patchq.report.terminal import Terminal
 
+    refuse_series(to)
     with to.open("w", encoding="utf-8") as stream:
         render(Terminal(file=stream, highlight=False, width=100))
 
@@ -176,4 +178,23 @@ def text(content: str, to: Path | None = None) -> None:
     if to is None:
         typer.echo(content, nl=False)
     else:
+        refuse_series(to)
         to.write_text(content, encoding="utf-8")
+
+
+def refuse_series(to: Path) -> None:
+    """Raise :class:`InputError` if ``to`` is a file that patchq keeps a series or the lock in."""
+    from patchq.errors import PatchqError
+    from patchq.model.workspace import find_workspace
+
+    target = to.resolve()
+    try:
+        workspace = find_workspace(target.parent)
+    except PatchqError:
+        return
+    if target == workspace.lock_path or workspace.series_dir in target.parents:
+        raise InputError(
+            "series/ and upstream.lock are no place for a report",
+            where=Where(str(to)),
+            hint="Write it elsewhere; nothing was written.",
+        )

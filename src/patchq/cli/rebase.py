@@ -103,7 +103,7 @@ def _start(
 ) -> int:
     from patchq.cli import output
     from patchq.engine.rebase.operation import refuse_meanwhile
-    from patchq.engine.rebase.rebase import judge_series, refuse_existing
+    from patchq.engine.rebase.rebase import judge_series, refuse_existing, refuse_losing
     from patchq.engine.rebase.session import begin, write
 
     if not dry_run:
@@ -123,6 +123,7 @@ def _start(
     with run.writing() as workspace:
         if not replace:
             refuse_existing(workspace, onto)
+        refuse_losing(workspace, rebased)
         if rebased.stop and not keep_going:
             begin(run.project, rebased)
         else:

@@ -20,8 +20,9 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
 from patchq.model.lock import Base
+from patchq.model.retired import RecordState
 from patchq.model.verdict import Action, Report
-from patchq.model.workspace import SeriesDirectory, Workspace
+from patchq.model.workspace import SERIES, SeriesDirectory, Workspace
 
 
 def quiet(_done: int, _total: int, _name: str) -> None:
@@ -124,6 +125,33 @@ def refuse_existing(workspace: Workspace, tag: str) -> None:
             f"there is a series on {tag} already",
             where=Where(f"series/{tag}"),
             hint=f"{bring}--replace rebases over it; --dry-run only judges.",
+        )
+
+
+def refuse_losing(workspace: Workspace, rebased: Rebased) -> None:
+    """Raise :class:`InputError` if replacing the series that is there would lose anything of it.
+
+    That is a patch that the rebased series neither has nor remembers, or a patch that was taken
+    out of it with a reason and would come back.
+    """
+    tag = rebased.onto.name
+    if not (workspace.series_path(tag) / SERIES).is_file():
+        return
+    source = rebased.source
+    known = {*source.series.names, *(record.name for record in source.retired)}
+    own = [name for name in workspace.series(tag).names if name not in known]
+    dropped = [
+        record.name
+        for record in workspace.retired(tag)
+        if record.standing is RecordState.DROPPED and record.since == tag
+    ]
+    lost = [*own, *(f"{name} (dropped with a reason)" for name in dropped)]
+    if lost:
+        raise InputError(
+            f"replacing it would lose {', '.join(lost)}",
+            where=Where(f"series/{tag}"),
+            hint=f"`patchq diff {source.tag} {tag}` compares. To begin again all the same, remove "
+            f"the directory: `git rm -r series/{tag}`.",
         )
 
 
