@@ -423,3 +423,17 @@ def test_the_docs_show_what_is_printed(patchq: CommandLine, workspace: Workspace
     for command in (("next", "v2"), ("gates", "v2", "--since", "v1")):
         shown = page.split(f"$ patchq {' '.join(command)}\n")[1].split("```")[0]
         assert patchq(*command, cwd=workspace.root, env={"COLUMNS": "100"}).stdout == shown
+
+
+def test_what_was_decided_on_the_tag_counts(
+    patchq: CommandLine, upstream: Miniature, workspace: Workspace
+) -> None:
+    lines = upstream.read("v1", "pkg/a.txt").decode()
+    upstream.commit("Collide", {"pkg/a.txt": lines.replace("line 3", "theirs")})
+    upstream.tag("v3")
+    before = {item["subject"]: item["section"] for item in _items(patchq, workspace, "v3")}
+    assert before["a.patch"] == "blocks the build"
+    patchq("rebase", "--onto", "v3", "--keep-going", cwd=workspace.root)
+    patchq("drop", "a.patch", "--reason", "not ours", cwd=workspace.root)
+    after = [item for item in _items(patchq, workspace, "v3") if item["subject"] == "a.patch"]
+    assert [item["section"] for item in after] in ([], ["leaves"])

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def report(
     context: typer.Context,
     tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
+        str | None,
+        typer.Argument(metavar="[TAG]", help="The series; default: the newest (before --onto)."),
     ] = None,
     onto: Annotated[
         str | None,
@@ -87,7 +88,8 @@ def report(
     else:
         from patchq.engine.verify.requirement_changes import with_requirements
 
-        judged = _judged(run, tag or run.newest_series, onto, against)
+        series = tag or (run.project.series_before(onto) if onto else run.newest_series)
+        judged = _judged(run, series, onto, against)
         told = with_requirements(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, links=links)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from patchq.engine.languages.holds import holds
+from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.new_series import new_series
 from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
@@ -61,6 +62,10 @@ def judge_release(
 ) -> tuple[WorkList, Report]:
     """The same with the report on the patches that it was made from."""
     judged = with_requirements(project, judge_series(project, series, onto, progress))
+    workspace = project.workspace
+    if onto in workspace.series_names():  # what was decided there counts, not the forecast
+        decided = as_decided(workspace, judged.report, workspace.load(onto))
+        judged = replace(judged, report=decided)
     builder = _Builder(project, project.upstream_range(series, onto), judged)
     items = tuple(builder.items())
     order = list(Section)
@@ -112,7 +117,8 @@ class _Builder:
             if patch.name not in names:
                 self.folded.append(f"{patch.name} ({patch.verdict.value})")
                 continue
-            section = _SECTIONS.get(patch.verdict)
+            left = patch.action is Action.DROP
+            section = Section.LEAVES if left else _SECTIONS.get(patch.verdict)
             if section is None:
                 fine += 1
                 continue
@@ -163,7 +169,12 @@ class _Builder:
                 Section.READ, "verify", f"not run: waits for {', '.join(waiting)}", (), command
             )
             return
-        directory = replace(new_series(self._judged), tag=self._onto)
+        workspace = self._project.workspace
+        directory = (
+            workspace.load(self._onto)
+            if self._onto in workspace.series_names()
+            else replace(new_series(self._judged), tag=self._onto)
+        )
         selection = Selection(directory, self._project.settings.default_guards)
         try:
             verification = verify_series(self._project, selection)
@@ -258,7 +269,8 @@ class _Builder:
 def _words(patch: PatchReport) -> str:
     counts = ", ".join(f"{count} {state.value}" for state, count in patch.count().items() if count)
     after = f", after {', '.join(patch.blocked_by)}" if patch.blocked_by else ""
-    return f"{patch.verdict.value}: hunks {counts}{after}"
+    reason = f"; left out: {patch.skipped}" if patch.skipped else ""
+    return f"{patch.verdict.value}: hunks {counts}{after}{reason}"
 
 
 def _telling(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
