@@ -182,12 +182,14 @@ def test_a_quilt_directory(place: Place) -> None:
     series = place.clone / "debian/patches/series"
     text = series.read_text()
     assert text == "01-ten.patch\nsub/20.diff -p0\n"
-    series.write_text(f"# the words\n{text}".replace("-p0", "-p0 #+words # why"))
+    text = f"# the words\n{text}".replace("-p0", "-p0 #+words # why")
+    series.write_text(f"{text}# old.patch\n")
     tree = place.tool("git", "hash-object", "src/app.py").strip()
     place.tool("quilt", "pop", "-a")
     done = place.start("debian/patches", "--tag=v1")
     assert done.returncode == 0
-    assert place.series() == "# the words\nten.patch\nsub/20.patch #+words\n"
+    assert "not taken, it stands after the last patch: # old.patch" in done.stderr
+    assert place.series() == "# the words\nten.patch\n# why\nsub/20.patch #+words\n"
     place.tree("v1", "--with", "words")
     place.git("checkout", "-q", "-f", "--detach", "v1")
     for file in ("ten.patch", "sub/20.patch"):

@@ -18,6 +18,7 @@ from patchq.model.series import read_series
 _SERIES = "series"
 _WITHIN = ("", "debian/patches", "patches")
 _ENDINGS = (".patch", ".diff", ".mbox", ".eml", ".patch.gz", ".diff.gz", ".patch.xz", ".patch.bz2")
+_BEHIND = re.compile(r"\s#(?![+-])\s*(\S.*?)\s*$")
 _REVERSED = re.compile(r"^(\S+)\s+(?:-p\S+\s+)?-R\b")
 
 
@@ -110,11 +111,17 @@ def _read_series(series: Path, found: Collected) -> None:
         except InputError as error:
             found.errors.append(error)
             continue
+        if comment := _BEHIND.search(text):
+            above.append(f"# {comment[1]}")
         for one in given:
             named = replace(one, name=_name(one.name, text.split()[0], taken), above=tuple(above))
             taken.add(named.name)
             found.patches.append(named)
             above = []
+    found.notices += [
+        Notice(Where(str(series)), f"not taken, it stands after the last patch: {text}")
+        for text in above
+    ]
 
 
 def _listed(directory: Path, text: str, where: Where, found: Collected) -> Sequence[Given]:
