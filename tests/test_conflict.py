@@ -128,7 +128,7 @@ def in_markers(content: str, solution: str) -> str:
 
 
 def solve(workspace: Workspace, git: UserGit, path: str, solution: str) -> None:
-    """What a person with a plain editor and git does."""
+    """What the user with a plain editor and git does."""
     file = worktree(workspace) / path
     file.write_text(in_markers(file.read_text(), solution))
     git("add", path)

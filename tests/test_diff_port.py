@@ -160,7 +160,7 @@ def test_it_stands_on_top_of_the_series_that_is_there(bench: Bench, upstream: Mi
     there = upstream.patch("v2", {"b.txt": changed(B, 4, 5, to="ours")}, "In the way")
     add_series(bench.workspace, "v2", {"there.patch": there})
     said = bench.run("port", "fix.patch", "--to", "v2", code=1)
-    assert "nothing written, a patch needs you" in said
+    assert "nothing written, a patch needs review" in said
     assert bench.workspace.load("v2").series.names == ("there.patch",)
 
 

@@ -86,8 +86,8 @@ def solve(workspace: Workspace) -> None:
             r"<<<<<<< .*?>>>>>>> [^\n]*\n", f"{file.stem}_6 = 3\n", file.read_text(), flags=re.S
         )
         file.write_text(solved)
-    # Named, because the link of a copied workspace says where it was copied from. Where the
-    # worktree is not whole this fails, as it does for a person; `--continue` then mends it.
+    # Named, because the link of a copied workspace says where it was copied from. If the
+    # worktree is not whole this fails, as it does for review; `--continue` then mends it.
     directory = workspace.store_path / "worktrees" / "worktree"
     subprocess.run(
         ["git", f"--git-dir={directory}", f"--work-tree={worktree}", "add", "-A"],

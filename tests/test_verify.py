@@ -405,7 +405,7 @@ def test_order_and_held_patches(series: Series) -> None:
     (workspace.series_path("v2") / "retired.yaml").write_bytes(render_retired([held]))
     found = failures(verified(series, workspace), "requires")
     assert found == [
-        "is held for a person: bring it over by hand, or drop it",
+        "is held for review: bring it over by hand, or drop it",
         "app.patch requires base.patch, which is missing from the series",
     ]
 

@@ -41,7 +41,7 @@ class InputError(PatchqError):
 
 
 class FindingsError(PatchqError):
-    """The command could not do its work because of findings that need a person."""
+    """The command could not do its work because of findings that need review."""
 
     exit_code = 1
 

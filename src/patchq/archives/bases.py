@@ -41,7 +41,7 @@ def find_archive(
 
     ``pypi:NAME==VERSION`` is downloaded, the wheel chosen by ``python`` and ``platform``; a path
     is relative to ``start``, and to the workspace in the lock. Raises :class:`InputError` or
-    :class:`UpstreamError` where there is none.
+    :class:`UpstreamError` if there is none.
     """
     requirement: Requirement | None = parse_requirement(source)
     if requirement is not None:
@@ -60,7 +60,7 @@ def import_base(lock: Lock, store: Store, wanted: ArchiveImport) -> Base:
     """Bring an archive into the store as a base.
 
     Without ``covers``, a wheel covers its packages and modules, any other archive everything; what
-    a wheel holds beside upstream's files is excluded. Raises :class:`UpstreamError` where the lock
+    a wheel holds beside upstream's files is excluded. Raises :class:`UpstreamError` if the lock
     has the name with another archive or other globs; nothing is imported then.
     """
     check_base_name(wanted.name)
@@ -105,7 +105,7 @@ def bring_archive(
 ) -> None:
     """Import the archive that the lock names for ``base``.
 
-    Raises :class:`UpstreamError` where its file is not to be had, or is not what the lock says.
+    Raises :class:`UpstreamError` if its file is not available, or is not what the lock says.
     """
     made = import_archive(
         store.persistent,

@@ -21,7 +21,7 @@ _ZSTD_LEVEL = 10
 def compress(source: Path, to: Path, compression: str) -> None:
     """Write ``source`` compressed as ``gz``, ``xz`` or ``zst`` to the new file ``to``.
 
-    No name, time or number of threads gets into it. Raises :class:`InputError` where Zstandard is
+    No name, time or number of threads gets into it. Raises :class:`InputError` if Zstandard is
     asked for and there is nothing that writes it.
     """
     _COMPRESSORS[compression](source, to)

@@ -56,9 +56,9 @@ class Requirement:
 
 
 def parse_requirement(text: str) -> Requirement | None:
-    """The requirement in ``pypi:NAME==VERSION``; None where ``text`` is not about the index.
+    """The requirement in ``pypi:NAME==VERSION``; None if ``text`` is not about the index.
 
-    Raises InputError where it begins with ``pypi:`` and goes on otherwise.
+    Raises InputError if it begins with ``pypi:`` and goes on otherwise.
     """
     scheme, _, rest = text.partition(":")
     if scheme != "pypi":
@@ -84,7 +84,7 @@ def download(
 
     ``file`` pins which one, on any machine. Else ``python`` (``3.12``) and ``platform``
     (``manylinux_2_34_aarch64``) choose; without them a wheel for every platform is preferred to
-    one for this machine. Raises UpstreamError where pip brings nothing, or anything but ``file``
+    one for this machine. Raises UpstreamError if pip brings nothing, or anything but ``file``
     with ``sha256``.
     """
     if file is not None:

@@ -132,7 +132,7 @@ SUPPORTED_SUFFIXES = (*_ZIP_SUFFIXES, *_TAR_SUFFIXES)
 
 
 def sha256_of(file: Path) -> str:
-    """The sha256 of a file's bytes, in hex; raises InputError where it cannot be read."""
+    """The sha256 of a file's bytes, in hex; raises InputError if it cannot be read."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -174,7 +174,7 @@ def read_archive(
     """The covered files of an archive, by path, and the newest timestamp in it (ISO 8601, UTC).
 
     Paths are ``prefix`` and the name in the archive, without the single directory that holds
-    everything in a source archive. Raises InputError where the format is not supported, the file
+    everything in a source archive. Raises InputError if the format is not supported, the file
     is broken, or an entry cannot be part of a safe tree.
     """
     with _readable(file), _entries(file) as entries:
@@ -248,7 +248,7 @@ def _newest(entries: Sequence[_Entry]) -> str:
 
 
 def _components(name: str, where: Where) -> tuple[str, ...]:
-    """The parts of a name; raises InputError where git would not check out such a path."""
+    """The parts of a name; raises InputError if git would not check out such a path."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     unsafe = name.startswith("/") or "\0" in name or ".." in parts
     if unsafe or any(map(is_dot_git, parts)):

@@ -63,7 +63,7 @@ def backport(
 ) -> int:
     """Make patches of upstream changes, on top of a series.
 
-    Where one does not apply, the earlier upstream commits that it needs are searched for and
+    If one does not apply, the earlier upstream commits that it needs are searched for and
     shown. All that is asked for comes in, or nothing (exit code 1).
 
     \b

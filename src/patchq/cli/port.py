@@ -123,7 +123,7 @@ def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
             verb = "would write" if dry_run else "wrote"
             run.notice(f"{tag}: {verb} {', '.join(each.added)}")
         else:
-            why = "a patch needs you" if each.report.needs_review else "no patch is needed there"
+            why = "a patch needs review" if each.report.needs_review else "no patch is needed there"
             run.notice(f"{tag}: nothing written, {why}")
 
 

@@ -58,7 +58,7 @@ def rebase(
     """Rebase a series onto another base, without a checkout.
 
     Each patch is merged three-way with its old base; the report says what became of it, and why.
-    It stops at the first patch that needs a person, with the conflict laid out in .patchq/worktree.
+    It stops at the first patch that needs review, with the conflict laid out in .patchq/worktree.
     The new series is written as one directory at the end, or not at all.
 
     \b
@@ -219,7 +219,7 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
     else:
         output.stop(rebased.report, stop.report.name, solvable=stop.collision is not None)
     if stop:
-        run.notice(f"nothing was written yet: {stop.report.name} needs you")
+        run.notice(f"nothing was written yet: {stop.report.name} needs review")
     else:
         count = len(rebased.carried)
         words = "1 patch" if count == 1 else f"{count} patches"
@@ -240,7 +240,7 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
 
 
 def _code(report: Report) -> int:
-    """1 where a person is needed, also for what left the series: held, or needed again."""
+    """1 if review is needed, also for what left the series: held, or needed again."""
     from patchq.report.sections import to_decide
 
     return 1 if report.needs_review or to_decide(report) else 0

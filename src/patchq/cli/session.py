@@ -156,7 +156,7 @@ class Session:
         return set((self.workspace.state_dir / "kept").glob("*-*"))
 
     def under_way(self) -> str | None:
-        """How to go on with the rebase or edit that is open, None where there is none."""
+        """How to go on with the rebase or edit that is open, None if there is none."""
         from patchq.engine.edit.state import refuse_while_open
         from patchq.engine.rebase.operation import refuse_meanwhile
         from patchq.engine.rebase.solving.state import refuse_while_resolving

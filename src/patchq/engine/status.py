@@ -109,7 +109,7 @@ def _rebase(
         stopped=operation.stopped,
     )
     if project is None:
-        return replace(known, problem="the upstream is not at hand")
+        return replace(known, problem="the upstream is not available locally")
     try:
         rebased, unsolved = judge_stopped(project, resume(project))
     except PatchqError as error:

@@ -52,7 +52,7 @@ def commit_changes(store: Store, base: str, changes: Sequence[CommitToMake]) -> 
 def write_repository(store: Store, base: str, tip: str, branch: str, tag: str, to: Path) -> None:
     """A bare repository at ``to``: ``tip`` on ``branch``, which HEAD is, and ``base`` as ``tag``.
 
-    Raises :class:`~patchq.errors.UpstreamError` where an object is missing or damaged.
+    Raises :class:`~patchq.errors.UpstreamError` if an object is missing or damaged.
     """
     commits = store.git.text("rev-list", tip, f"^{base}").split()
     trees = [store.describe(commit)[0] for commit in (*commits, base)]

@@ -13,7 +13,7 @@ from patchq.git.process import user_environment
 def edit_file(file: Path) -> None:
     """Open ``file`` in the user's editor and wait (git-var(1), ``GIT_EDITOR``).
 
-    Raises :class:`InputError` where there is none, or where it fails.
+    Raises :class:`InputError` if there is none, or where it fails.
     """
     environment = {**os.environ, **user_environment()}
     asked = subprocess.run(

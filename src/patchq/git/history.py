@@ -200,7 +200,7 @@ class History:
         )
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """The best common ancestor of two commits, None where they have none."""
+        """The best common ancestor of two commits, None if they have none."""
         result = self._git.run("merge-base", one, other, allow=(0, 1))
         return result.stdout.decode().strip() or None
 

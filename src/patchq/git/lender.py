@@ -38,7 +38,7 @@ class Lender:
 
     @property
     def config(self) -> str:
-        """The text of its ``config``, empty where it has none."""
+        """The text of its ``config``, empty if it has none."""
         file = self.directory / "config"
         return file.read_text(errors="replace") if file.is_file() else ""
 
@@ -76,7 +76,7 @@ class Lender:
     def ref(self, name: str) -> str | None:
         """The object id that the ref of this full name (``refs/tags/v1``) holds, if any.
 
-        Raises :class:`UpstreamError` where the ref is damaged, or the refs are kept in a form that
+        Raises :class:`UpstreamError` if the ref is damaged, or the refs are kept in a form that
         only git can read.
         """
         if (self.directory / "reftable").is_dir():
@@ -139,7 +139,7 @@ class Lender:
         return tuple(sorted(loose | set(re.findall(r"^[0-9a-f]{40} refs/tags/(.+)$", text, re.M))))
 
     def head(self) -> str | None:
-        """The full name of the branch that HEAD points to, None where HEAD is detached."""
+        """The full name of the branch that HEAD points to, None if HEAD is detached."""
         text = (self.directory / "HEAD").read_text().strip()
         return text.removeprefix("ref: ") if text.startswith("ref: ") else None
 
@@ -168,7 +168,7 @@ def _unquoted(line: bytes) -> bytes:
 def find_lender(path: Path) -> Lender:
     """The repository at ``path``: a work tree, a git directory, or a bare repository.
 
-    Raises :class:`UpstreamError` where there is none, or where its object ids are not ours.
+    Raises :class:`UpstreamError` if there is none, or where its object ids are not ours.
     """
     directory = _common_directory(_git_directory(path.resolve()))
     lender = Lender(directory)

@@ -28,7 +28,7 @@ _MAIL_FORM = ("--zero-commit", "--no-signature", "--no-stat", "-N", "--no-base",
 
 
 def author_of(text: str | None) -> str | None:
-    """An author as patches name one, as git's ``Name <mail>``; None where there is none.
+    """An author as patches name one, as git's ``Name <mail>``; None if there is none.
 
     git keeps a mail that is empty; one that is not given at all is unknown.
     """

@@ -65,7 +65,7 @@ class Merger:
     def merge_all(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
         """Answer every question, in order, with at most one git process.
 
-        Raises :class:`GitFailedError` where git could not merge at all (a missing object, say).
+        Raises :class:`GitFailedError` if git could not merge at all (a missing object, say).
         """
         unknown = [q for q in dict.fromkeys(questions) if q not in self._known]
         hard = []

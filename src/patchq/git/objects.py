@@ -90,7 +90,7 @@ def encode_path(path: str) -> bytes:
 class Objects:
     """The objects of one store (and of the stores lending to it).
 
-    Where one to be read is missing, ``fetch_missing`` is told its id first. git does not compare
+    If one to be read is missing, ``fetch_missing`` is told its id first. git does not compare
     what it reads with the id; here that is done for all that is read, and for what a process of
     git will read, by :meth:`verify`.
     """
@@ -236,7 +236,7 @@ class Objects:
         return known
 
     def entry(self, tree: str, path: str) -> Entry | None:
-        """What stands at ``path`` in ``tree``, None where nothing does."""
+        """What stands at ``path`` in ``tree``, None if nothing does."""
         *parents, name = path.split("/")
         for parent in parents:
             step = self.tree(tree).get(parent)
@@ -274,7 +274,7 @@ class Objects:
         return next((file for file, _ in below if file not in leaving), None)
 
     def content(self, tree: str, path: str) -> bytes | None:
-        """The bytes of the file at ``path`` in ``tree``, None where there is none."""
+        """The bytes of the file at ``path`` in ``tree``, None if there is none."""
         entry = self.file(tree, path)
         return None if entry is None or entry.mode == GITLINK_MODE else self.read(entry.oid)
 
@@ -311,7 +311,7 @@ class Objects:
 
         Only the directories on the way are read and written; one left empty disappears, as git
         keeps no empty directories. None at the path of a directory leaves that as it is. Raises
-        :class:`UpstreamError` where a path would have to go through a file, or a file would take
+        :class:`UpstreamError` if a path would have to go through a file, or a file would take
         the place of a directory.
         """
         here: dict[str, Entry | None] = {}

@@ -96,7 +96,7 @@ class MissingObjects:
     def close(self, commits: Iterable[str]) -> None:
         """Bring what is missing of the files of ``commits``, and of the commits between them.
 
-        Raises :class:`UpstreamError` where it is not to be had.
+        Raises :class:`UpstreamError` if it is not available.
         """
         asked = frozenset(commits)
         if not asked or not self._possible():
@@ -131,7 +131,7 @@ class MissingObjects:
     def close_for(self, words: bytes) -> bool:
         """Whether an object that ``words`` (of git) name was missing, and is here now.
 
-        Raises :class:`UpstreamError` where it is not to be had.
+        Raises :class:`UpstreamError` if it is not available.
         """
         if not self._possible():
             return False

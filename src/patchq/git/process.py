@@ -166,7 +166,7 @@ class Git:
     ) -> Result:
         """Run ``git args`` to its end.
 
-        Raises :class:`GitFailedError` where the exit status is not in ``allow``.
+        Raises :class:`GitFailedError` if the exit status is not in ``allow``.
         """
         result = self._end(args, stdin, environment)
         while (

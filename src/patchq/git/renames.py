@@ -69,7 +69,7 @@ class RenameMap:
         return self._renames
 
     def file(self, path: str) -> str | None:
-        """Where the file at ``path`` of the old tree is in the new one, None where it is gone."""
+        """Where the file at ``path`` of the old tree is in the new one, None if it is gone."""
         if self._objects.file(self._new, path) is not None:
             return path
         return self.renames.get(path)

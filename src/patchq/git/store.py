@@ -2,7 +2,7 @@
 
 What is fetched or imported is kept here. A lender's objects are reached through
 ``objects/info/alternates`` (gitrepository-layout), so an existing clone serves without a copy
-and is never written to. Where a lender is shallow, our own ``shallow`` file says where its history
+and is never written to. If a lender is shallow, our own ``shallow`` file says where its history
 ends, so that git walks what is there instead of failing. What a command computes on the way (trees,
 merges) goes to a scratch object directory that is gone with the process, so that the store does
 not grow with use. What was fetched may lack blobs; :mod:`patchq.git.partial` brings those needed.
@@ -173,7 +173,7 @@ class Store:
     def require(self, bases: Iterable[Base]) -> None:
         """:meth:`check` each base, with its files and those of the commits between them.
 
-        What is missing of those is fetched. Raises :class:`UpstreamError` where it cannot be.
+        What is missing of those is fetched. Raises :class:`UpstreamError` if it cannot be.
         """
         wanted = tuple(bases)
         commits = (base.commit for base in wanted if base.archive is None)
@@ -183,7 +183,7 @@ class Store:
     def complete(self, commits: Iterable[str]) -> None:
         """Have the files of ``commits`` (ids) here, and those of the commits between them.
 
-        What is missing of those is fetched. Raises :class:`UpstreamError` where it cannot be.
+        What is missing of those is fetched. Raises :class:`UpstreamError` if it cannot be.
         """
         if self.gaps is not None:
             self.gaps.close(commits)

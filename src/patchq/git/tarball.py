@@ -71,7 +71,7 @@ class Differing:
 def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
     """Pack ``snapshot`` as tar ``to``.
 
-    Raises :class:`UpstreamError` where an object is missing or damaged, or the disk full.
+    Raises :class:`UpstreamError` if an object is missing or damaged, or the disk full.
     """
     store.objects.verify_files(snapshot.tree)
     signature = f"{IDENTITY} <{EMAIL}> {snapshot.seconds} +0000"

@@ -177,7 +177,7 @@ class Worktree:
         return self._run("rev-parse", "--verify", "HEAD^{commit}").stdout.decode().strip()
 
     def under_way(self) -> str | None:
-        """The command of git's that waits there to be continued, None where none does."""
+        """The command of git's that waits there to be continued, None if none does."""
         return next(
             (words for name, words in _UNDER_WAY.items() if (self._directory / name).exists()), None
         )

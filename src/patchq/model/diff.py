@@ -156,7 +156,7 @@ class FileChange:
 class HunkSpan:
     """The lines of a hunk, header included: what ``@@`` says, and what stands there.
 
-    Where the two differ, ``stop`` is after the last line that can be the hunk's.
+    If the two differ, ``stop`` is after the last line that can be the hunk's.
     """
 
     start: int

@@ -53,7 +53,7 @@ class Header:
     where: Where | None = field(default=None, compare=False)
 
     def field(self, key: str) -> str | None:
-        """The first value of ``key``, in any case; None where it is not given."""
+        """The first value of ``key``, in any case; None if it is not given."""
         return next(iter(self.fields(key)), None)
 
     def fields(self, key: str) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Header:
     def upstream_prs(self) -> tuple[int, ...]:
         """``X-Upstream-PR``: any of these ends the patch's life.
 
-        Raises :class:`InputError` where something else than numbers stands there.
+        Raises :class:`InputError` if something else than numbers stands there.
         """
         numbers: list[int] = []
         for trailer in self._trailers("X-Upstream-PR"):
@@ -95,17 +95,17 @@ class Header:
 
     @property
     def retire_when(self) -> tuple[Predicate, ...]:
-        """``X-Retire-When``; raises :class:`InputError` where one is malformed."""
+        """``X-Retire-When``; raises :class:`InputError` if one is malformed."""
         return self._predicates("X-Retire-When")
 
     @property
     def expect(self) -> tuple[Predicate, ...]:
-        """``X-Expect``; raises :class:`InputError` where one is malformed."""
+        """``X-Expect``; raises :class:`InputError` if one is malformed."""
         return self._predicates("X-Expect")
 
     @property
     def verify(self) -> tuple[Predicate, ...]:
-        """``X-Verify``; raises :class:`InputError` where one is malformed."""
+        """``X-Verify``; raises :class:`InputError` if one is malformed."""
         return self._predicates("X-Verify")
 
     @cached_property

@@ -132,7 +132,7 @@ def _uncommented(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _fold(lines: Sequence[_Line]) -> list[Trailer] | None:
-    """Lines as fields with their continuations; None where one is neither."""
+    """Lines as fields with their continuations; None if one is neither."""
     fields: list[tuple[str, list[str], int]] = []
     for line in lines:
         match = _FIELD.match(line.text)
@@ -152,7 +152,7 @@ def _is_ours(key: str) -> bool:
 
 
 def _split_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | None:
-    """The fields of a mail's header and the lines of its body; None where it is no mail."""
+    """The fields of a mail's header and the lines of its body; None if it is no mail."""
     mbox = bool(MBOX_LINE.match(lines[0].text))
     rest = lines[1:] if mbox else lines
     end = _paragraph_end(rest)

@@ -79,7 +79,7 @@ class Lock:
         return tuple(base.name for base in self.bases)
 
     def position(self, name: str) -> int:
-        """The index of base ``name``; raises :class:`InputError` where there is none."""
+        """The index of base ``name``; raises :class:`InputError` if there is none."""
         if name in self.names:
             return self.names.index(name)
         near = difflib.get_close_matches(name, self.names)
@@ -90,7 +90,7 @@ class Lock:
         )
 
     def base(self, name: str) -> Base:
-        """The base ``name``; raises :class:`InputError` where there is none."""
+        """The base ``name``; raises :class:`InputError` if there is none."""
         return self.bases[self.position(name)]
 
     def previous(self, name: str) -> tuple[Base, ...]:
@@ -105,7 +105,7 @@ class Lock:
         """This lock with ``base`` added behind ``after``, or at the end.
 
         A base that is there already is left as it is, but that what its archive requires is filled
-        in if it was not known. Raises :class:`UpstreamError` where its pins differ (a tag that
+        in if it was not known. Raises :class:`UpstreamError` if its pins differ (a tag that
         moved, another archive), and names both values.
         """
         if base.name in self.names:

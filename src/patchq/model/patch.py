@@ -67,7 +67,7 @@ class Patch:
 
     @cached_property
     def files(self) -> tuple[FileChange, ...]:
-        """What the diff does, file by file; raises :class:`InputError` where it is malformed."""
+        """What the diff does, file by file; raises :class:`InputError` if it is malformed."""
         return scan(
             self.diff,
             strip=self.strip,

@@ -54,7 +54,7 @@ class Predicate:
     operands: tuple[str, ...] = ()
 
     def holds_on(self, content: bytes | None) -> bool:
-        """Whether it holds where the path has ``content``, None where the path is missing.
+        """Whether it holds where the path has ``content``, None if the path is missing.
 
         The regex is searched line by line, without the line's ending. A missing file neither
         contains nor lacks anything: a retirement must not come from a file that merely moved.

@@ -75,7 +75,7 @@ def prediction_facts(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
 
 
 def read_predictions(facts: Sequence[Any], where: Where) -> tuple[Prediction, ...]:
-    """What :func:`prediction_facts` gave; raises :class:`InputError` where it is not that."""
+    """What :func:`prediction_facts` gave; raises :class:`InputError` if it is not that."""
     try:
         return tuple(
             Prediction(

@@ -46,7 +46,7 @@ class Recipe:
     """What a base needs beside its patches.
 
     ``project`` is the directory of the CMake project whose build is evaluated, from the root of
-    the tree; None where there is none to evaluate. ``where`` is the place that names it.
+    the tree; None if there is none to evaluate. ``where`` is the place that names it.
     ``local_version`` is what is put behind the project's own version (``local.1``, PEP 440);
     ``pyprojects`` are the files in which upstream says what it requires, the project's own aside.
     ``targets`` says what a target of the settings runs in on this base, if not what it says itself.
@@ -63,7 +63,7 @@ class Recipe:
     def choose(self, names: Iterable[str]) -> Chosen:
         """The guards and pins of the variants ``names`` together.
 
-        Raises :class:`InputError` where one is not known, or two exclude each other or pin the
+        Raises :class:`InputError` if one is not known, or two exclude each other or pin the
         same package differently.
         """
         chosen = [self._variant(name) for name in dict.fromkeys(names)]

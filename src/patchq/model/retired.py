@@ -21,7 +21,7 @@ _Choice = TypeVar("_Choice", bound=Enum)
 
 
 class RecordState(Enum):
-    """Whether the patch is out for good reason, waits for a person, or a person dropped it."""
+    """Whether the patch is out for good reason, waits for review, or the user dropped it."""
 
     RETIRED = "retired"
     HELD = "held"

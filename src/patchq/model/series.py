@@ -44,7 +44,7 @@ class SeriesEntry:
     def active(self, selected: Collection[str]) -> bool:
         """Whether the patch is applied where the guards ``selected`` are on.
 
-        mq's rule: a selected negative guard wins; else, where there are positive guards, one of
+        mq's rule: a selected negative guard wins; else, if there are positive guards, one of
         them must be selected.
         """
         if any(guard.name in selected for guard in self.guards if not guard.positive):
@@ -206,7 +206,7 @@ def read_series(raw: bytes, where: Where) -> Series:
 
 
 def meant_name(name: str, known: Collection[str]) -> str:
-    """The one of ``known`` that a person means by ``name``: itself, or without its ending.
+    """The one of ``known`` that the user means by ``name``: itself, or without its ending.
 
     ``name`` as it is where that is none of them, or several.
     """

@@ -32,7 +32,7 @@ METADATA = frozenset({Aspect.HEADER, Aspect.POSITION})
 
 @dataclass(frozen=True)
 class PatchDiff:
-    """One patch in both series; places count from 1, None where it is not there.
+    """One patch in both series; places count from 1, None if it is not there.
 
     ``old_name`` is given where it was called otherwise; ``reason`` is what the memory of the new
     series says of a patch that is gone.

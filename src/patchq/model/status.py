@@ -9,10 +9,10 @@ from patchq.model.verdict import Report, Verdict
 
 @dataclass(frozen=True)
 class SeriesStatus:
-    """A series, how many patches it has, and those of it that wait for a person.
+    """A series, how many patches it has, and those of it that wait for review.
 
     ``resurfaced`` are those retired that it needs again, as far as an earlier command found them.
-    ``problem`` is what of it cannot be read; ``patches`` is None where that is its order.
+    ``problem`` is what of it cannot be read; ``patches`` is None if that is its order.
     """
 
     tag: str
@@ -26,9 +26,9 @@ class SeriesStatus:
 class RebaseStatus:
     """A rebase under way.
 
-    ``stopped`` is the patch that waits; None where only the writing is left. ``report`` is the
-    series as judged so far, None where that cannot be told, for the reason ``problem``. What is
-    unsolved is empty where there is no ``worktree``.
+    ``stopped`` is the patch that waits; None if only the writing is left. ``report`` is the
+    series as judged so far, None if that cannot be told, for the reason ``problem``. What is
+    unsolved is empty if there is no ``worktree``.
     """
 
     source: str

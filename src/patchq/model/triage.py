@@ -81,7 +81,7 @@ _GENERATION = re.compile(
 def generations(names: Iterable[str], bases: Sequence[str]) -> dict[str, str]:
     """What each patch is called once its generations are one: ``x-v0.5.17.patch`` is ``x.patch``.
 
-    A generation is told by a base's name, or by a version or a word for main, where there are
+    A generation is told by a base's name, or by a version or a word for main, if there are
     several of them.
     """
     every = tuple(names)

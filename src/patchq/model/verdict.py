@@ -108,7 +108,7 @@ class HunkOutcome:
     """One hunk of a patch: ``file`` is its path in the old patch, ``index`` counts from 1 a file.
 
     A change without hunks (mode, pure rename, binary) is one outcome of index 0. ``offset`` is in
-    lines between the hunk's header and the place where it applied; None where it did not.
+    lines between the hunk's header and the place where it applied; None if it did not.
     """
 
     file: str
@@ -148,7 +148,7 @@ class PatchReport:
     kind: str | None = None
     age: int = 1
     skipped: str | None = None
-    """Why a person left the patch out, where one did."""
+    """Why the user left the patch out, where one did."""
     effects: tuple[TargetEffect, ...] = ()
     """What the patch does to the builds that were evaluated."""
 
@@ -167,7 +167,7 @@ class Memory(Enum):
 
     SETTLED = "settled"  # what retired it still holds
     RESURFACED = "resurfaced"  # upstream undid it: the patch is needed again
-    HELD = "held"  # waits for a person
+    HELD = "held"  # waits for review
     UNKNOWN = "unknown"  # cannot be judged again on this base
     LOST = "lost"  # neither in the next series nor in its memory: nobody said why
 
@@ -208,7 +208,7 @@ class Report:
 
     @property
     def needs_review(self) -> tuple[PatchReport, ...]:
-        """The patches that need a person."""
+        """The patches that need review."""
         return tuple(patch for patch in self.patches if patch.action is Action.REVIEW)
 
     @property
@@ -238,7 +238,7 @@ class Column:
     introduced: tuple[str, ...] = ()
 
     def patch(self, name: str) -> PatchReport | None:
-        """What became of the patch ``name`` on this base, None where it was not judged."""
+        """What became of the patch ``name`` on this base, None if it was not judged."""
         patches = self.report.patches if self.report else ()
         return next((patch for patch in patches if patch.name == name), None)
 
@@ -253,7 +253,7 @@ class Column:
         )
 
     def memory(self, name: str) -> Remembered | None:
-        """What became of the retired patch ``name`` on this base, None where none is."""
+        """What became of the retired patch ``name`` on this base, None if none is."""
         remembered = self.report.remembered if self.report else ()
         return next((item for item in remembered if item.name == name), None)
 

@@ -15,7 +15,7 @@ from patchq.model.verdict import Evidence
 class Flag:
     """A compiler flag or a definition; ``where`` is the line of the project that says so.
 
-    None where no line of the project does: the machine's packages, or CMake itself. Two flags
+    None if no line of the project does: the machine's packages, or CMake itself. Two flags
     are the same whatever line they come from.
     """
 
@@ -121,7 +121,7 @@ class Build:
     notes: tuple[Remark, ...] = field(default=(), compare=False)
 
     def target(self, name: str) -> BuiltTarget | None:
-        """The target ``name``, None where the project does not build it."""
+        """The target ``name``, None if the project does not build it."""
         return next((target for target in self.targets if target.name == name), None)
 
     @property
@@ -215,9 +215,9 @@ class PatchEffect:
 
     The changes are those it makes in its place in the series, those it makes alone on the
     unpatched tree, and those that the whole series lacks where it is left out (from there to the
-    whole). None where it cannot be separated from the others. ``undone_by`` is the option that
+    whole). None if it cannot be separated from the others. ``undone_by`` is the option that
     takes a :attr:`Effect.DEFAULT` back; ``since`` says from which commit on an inert patch has
-    had nothing to do, where one is found.
+    had nothing to do, if one is found.
     """
 
     patch: str
@@ -289,7 +289,7 @@ class Section:
 class Verification:
     """What was checked of one series under one set of guards; ``tree`` is the patched tree.
 
-    It is None where the patches do not apply. ``not_covered`` are those of the patches that were
+    It is None if the patches do not apply. ``not_covered`` are those of the patches that were
     not checked: an archive as base has nothing of what they touch.
     """
 

@@ -97,7 +97,7 @@ class Workspace:
         return self.state_dir / "store.git"
 
     def lock(self) -> Lock:
-        """The lock; raises :class:`InputError` where it is missing or malformed."""
+        """The lock; raises :class:`InputError` if it is missing or malformed."""
         return read_lock(self._read(self.lock_path), self._where(self.lock_path))
 
     def settings(self) -> Settings:
@@ -106,7 +106,7 @@ class Workspace:
         return Settings() if raw is None else read_settings(raw, self._where(self.settings_path))
 
     def trust(self) -> tuple[TrustedTree, ...]:
-        """The upstream trees that are trusted; raises :class:`InputError` where malformed."""
+        """The upstream trees that are trusted; raises :class:`InputError` if malformed."""
         raw = _read_if_there(self.trust_path)
         return () if raw is None else read_trust(raw, self._where(self.trust_path))
 
@@ -155,7 +155,7 @@ class Workspace:
         return Lineage() if raw is None else read_lineage(raw, self._where(path))
 
     def recipe(self, tag: str) -> Recipe:
-        """The recipe of the series on ``tag``; raises :class:`InputError` where it is malformed."""
+        """The recipe of the series on ``tag``; raises :class:`InputError` if it is malformed."""
         from patchq.model.recipe import read_recipe  # packaging, which few commands need
 
         path = self.series_path(tag) / RECIPE
@@ -164,7 +164,7 @@ class Workspace:
     def load(self, tag: str) -> SeriesDirectory:
         """The series on ``tag`` with its patches.
 
-        Raises :class:`InputError` where ``tag`` is not in the lock, has no series, or a file of
+        Raises :class:`InputError` if ``tag`` is not in the lock, has no series, or a file of
         the series is missing or malformed.
         """
         directory, problems = self.survey(tag)
@@ -175,7 +175,7 @@ class Workspace:
     def load_or_empty(self, tag: str) -> SeriesDirectory:
         """The series on ``tag``, an empty one if there is none yet.
 
-        Raises :class:`InputError` where ``tag`` is not in the lock or its series is malformed.
+        Raises :class:`InputError` if ``tag`` is not in the lock or its series is malformed.
         """
         self.lock().position(tag)
         path = self.series_path(tag)
@@ -186,7 +186,7 @@ class Workspace:
     def survey(self, tag: str) -> tuple[SeriesDirectory, tuple[InputError, ...]]:
         """What of the series on ``tag`` can be read, and what is wrong with the rest.
 
-        Raises :class:`InputError` where its order cannot be read.
+        Raises :class:`InputError` if its order cannot be read.
         """
         return self._steadily(lambda: self._survey(tag))
 
@@ -279,7 +279,7 @@ class Workspace:
 def find_workspace(start: Path) -> Workspace:
     """The workspace that ``start`` lies in: the nearest directory upwards with ``upstream.lock``.
 
-    Raises :class:`InputError` where there is none.
+    Raises :class:`InputError` if there is none.
     """
     if not start.is_dir():
         raise InputError("no such directory", where=Where(str(start)), hint=_INIT)

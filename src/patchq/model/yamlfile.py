@@ -74,7 +74,7 @@ class YamlValue:
         return YamlValue(node, Where(self.where.file, node.start_mark.line + 1))
 
     def items(self) -> Iterator[tuple[str, YamlValue]]:
-        """The keys and values of a mapping; raises :class:`InputError` where it is none."""
+        """The keys and values of a mapping; raises :class:`InputError` if it is none."""
         if not isinstance(self.node, yaml.MappingNode):
             self.fail(f"expected a mapping, found {_describe(self.node)}")
         for key, value in self.node.value:
@@ -94,7 +94,7 @@ class YamlValue:
         return found
 
     def sequence(self) -> tuple[YamlValue, ...]:
-        """The items of a list; raises :class:`InputError` where it is none."""
+        """The items of a list; raises :class:`InputError` if it is none."""
         if not isinstance(self.node, yaml.SequenceNode):
             self.fail(f"expected a list, found {_describe(self.node)}")
         return tuple(self._at(node) for node in self.node.value)
@@ -136,7 +136,7 @@ class YamlValue:
             self.fail(f"not bytes: {error}")
 
     def check_version(self, supported: int) -> None:
-        """Check the format version under ``version``, where there is one.
+        """Check the format version under ``version``, if there is one.
 
         Comes before :meth:`fields`: a newer format may have keys that are unknown here.
         """

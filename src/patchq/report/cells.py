@@ -63,7 +63,7 @@ class Cell:
 
 
 def cell(column: Column, name: str) -> Cell | None:
-    """The cell of ``name`` on ``column``, None where the patch has no part in it.
+    """The cell of ``name`` on ``column``, None if the patch has no part in it.
 
     A judgement counts before a memory, and both before the patch's joining.
     """

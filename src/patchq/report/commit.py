@@ -28,7 +28,7 @@ class Commit:
 
 
 def commit_of(evidence: Evidence) -> Commit | None:
-    """The commit of a piece of evidence, None where it has none."""
+    """The commit of a piece of evidence, None if it has none."""
     if evidence.commit is None:
         return None
     subject = (evidence.subject or "").removesuffix(f"(#{evidence.pr})").rstrip()

@@ -29,7 +29,7 @@ from patchq.report.summary import state, summary
 from patchq.report.text import printable
 
 _MARKUP = re.compile(r"[\\`*_\[\]~|!&<>]|^[-+=#]|^\d+(?=[.)])")
-# What a forge takes for a person, an issue, an address or a formula, unless a comment follows.
+# What a forge takes for review, an issue, an address or a formula, unless a comment follows.
 _REFERENCE = re.compile(r"[@#$]|:(?=//)|(?i:\bwww)(?=\.)|(?i:\bGH)(?=-\d)")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _NOTHING = "<!-- -->"

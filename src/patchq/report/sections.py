@@ -58,7 +58,7 @@ def to_decide(report: Report) -> tuple[Remembered, ...]:
 
 
 def settled(report: Report) -> str:
-    """One line on the retired patches that need nobody; empty where there are none."""
+    """One line on the retired patches that need nobody; empty if there are none."""
     counts = [
         (f"{count} retired {'patch' if count == 1 else 'patches'} {words}")
         for memory, words in (

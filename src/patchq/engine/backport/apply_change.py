@@ -38,7 +38,7 @@ class Clash:
 class UnmergedUnit:
     """A unit of the change that does not merge.
 
-    ``region`` are the lines it replaces in the change's own base; ``clashes`` is empty where whole
+    ``region`` are the lines it replaces in the change's own base; ``clashes`` is empty if whole
     files collide (one of them is missing, say).
     """
 
@@ -158,7 +158,7 @@ class Lander:
         return tuple(found)
 
     def _place(self, change: UpstreamChange, path: str, tree: str) -> str | None:
-        """Where ``path`` belongs in ``tree``; None where the target cannot tell."""
+        """Where ``path`` belongs in ``tree``; None if the target cannot tell."""
         if self._objects.file(tree, path) is not None:
             return path
         span = self._span(change)

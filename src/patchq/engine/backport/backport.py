@@ -62,7 +62,7 @@ class Brought:
 class Backporter:
     """Puts changes on top of a series, in memory; :meth:`stage` hands over what is to be written.
 
-    Raises :class:`~patchq.errors.UpstreamError` where the store lacks the base.
+    Raises :class:`~patchq.errors.UpstreamError` if the store lacks the base.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Backporter:
         """Put ``change`` on top of the series, with what it needs where the terms say so.
 
         ``source`` says where a patch that is no upstream commit comes from. Raises
-        :class:`InputError` where the base or the series has it already, or nothing of it is wanted.
+        :class:`InputError` if the base or the series has it already, or nothing of it is wanted.
         """
         if not change.after:
             raise InputError(

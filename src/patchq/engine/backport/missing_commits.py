@@ -12,7 +12,7 @@ from patchq.model.diff import Hunk
 
 
 class Between:
-    """The commits of ``tip`` that are not in ``target``; none where ``target`` is no commit of it.
+    """The commits of ``tip`` that are not in ``target``; none if ``target`` is no commit of it.
 
     Every question is asked of git once.
     """
@@ -48,7 +48,7 @@ class Between:
     def name_back(self, path: str, end: str | None) -> str | None:
         """What the target calls the file that is ``path`` just before ``end``.
 
-        None where a commit in between added it, or where nothing in between touched it.
+        None if a commit in between added it, or where nothing in between touched it.
         """
         name, seen = path, False
         for commit in self.before(path, end):

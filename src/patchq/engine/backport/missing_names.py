@@ -201,7 +201,7 @@ class Names:
         return None if content is None else _read_module(content)
 
     def _locate(self, dotted: str, side: _Side) -> _Located | None:
-        """Where a dotted path leads in a tree; None where it leads out of it."""
+        """Where a dotted path leads in a tree; None if it leads out of it."""
         level = len(dotted) - len(dotted.lstrip("."))
         parts = tuple(dotted[level:].split("."))
         directories = PurePosixPath(side.file).parents

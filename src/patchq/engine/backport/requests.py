@@ -35,7 +35,7 @@ class Located:
 
 
 class Sources:
-    """Finds changes; ``main`` is the tip of upstream's main branch, where one is known."""
+    """Finds changes; ``main`` is the tip of upstream's main branch, if one is known."""
 
     def __init__(
         self, project: Project, changes: ChangeReader, main: str | None, *, terminal: bool
@@ -157,7 +157,7 @@ def _not_found(number: int, main: str, notices: Sequence[str], error: PatchqErro
     past = f" ({'; '.join(notices)})" if notices else ""
     return UpstreamError(
         f"#{number} is not found: no commit on main up to {main[:12]} ends with its number{past}, "
-        f"and its head is not to be had ({error.message})",
+        f"and its head is not available ({error.message})",
         hint="If it is open or in another repository, download its .diff or .patch and give it "
         "with --file; if main is newer than what is here, run `patchq fetch` or name it (--main).",
     )

@@ -120,7 +120,7 @@ def begin(
 ) -> Edit:
     """Lay the series on ``tag`` out as commits, up to patch ``upto`` or all of it.
 
-    Raises :class:`InputError` where ``upto`` is not among the selected patches, or one of those
+    Raises :class:`InputError` if ``upto`` is not among the selected patches, or one of those
     does not apply.
     """
     workspace, store = project.workspace, project.store
@@ -203,7 +203,7 @@ def refresh(project: Project, *, amend: bool) -> Refreshed:
     """The series as the commits of the worktree have it; nothing is written yet.
 
     Changes that are not committed are refused, or with ``amend`` belong to the last commit. Raises
-    :class:`FindingsError` where the worktree is in the middle of something, or a patch that it does
+    :class:`FindingsError` if the worktree is in the middle of something, or a patch that it does
     not show does not merge any more.
     """
     edit = _resume(project)

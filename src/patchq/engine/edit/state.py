@@ -48,7 +48,7 @@ class Edit:
 
 
 def load(workspace: Workspace) -> Edit | None:
-    """The open edit, None where there is none.
+    """The open edit, None if there is none.
 
     Raises :class:`~patchq.errors.InputError` for a file that is damaged, or that another version
     wrote.

@@ -108,7 +108,7 @@ class Placed:
 def make(form: ExportFormat, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path) -> Path:
     """The export in ``form``, made in the directory ``aside``; ``tar`` is the tar of its tree.
 
-    Raises :class:`InputError` where the series cannot be had in that form.
+    Raises :class:`InputError` if the series cannot be had in that form.
     """
     if form is ExportFormat.TAR:
         return tar

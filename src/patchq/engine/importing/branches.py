@@ -52,7 +52,7 @@ class BranchReader:
         return self._find(last if dots else first) is not None
 
     def nearest(self, text: str) -> Base | None:
-        """The last base of the lock that the branch is built on; None where it is on none."""
+        """The last base of the lock that the branch is built on; None if it is on none."""
         tip = self._commit(text.replace("...", "..").rpartition("..")[2])
         for base in reversed(list(self._bases.values())):
             here = base.archive is None and self._store.objects.has(base.commit)
@@ -63,7 +63,7 @@ class BranchReader:
     def read(self, text: str, onto: Base) -> BranchPatches:
         """The commits of a range ``A..B``, or those of branch ``B`` that ``onto`` lacks.
 
-        Raises :class:`InputError` where they are not to be found, or there are none.
+        Raises :class:`InputError` if they are not to be found, or there are none.
         """
         first, dots, last = text.replace("...", "..").partition("..")
         tip = self._commit(last or "HEAD") if dots else self._commit(first)

@@ -83,7 +83,7 @@ class OriginFinder:
         self._main = main
 
     def find(self, patch: Patch, tag: str) -> CutFrom | None:
-        """Where ``patch``, meant for the base ``tag``, was cut; None where nothing fits.
+        """Where ``patch``, meant for the base ``tag``, was cut; None if nothing fits.
 
         One that only adds files fits where none of them is.
         """
@@ -107,7 +107,7 @@ class OriginFinder:
     def read(self, file: str, raw: bytes, tag: str, changes: ChangeReader) -> tuple[Foreign, ...]:
         """The patches in a file, each as a change of what it was cut from.
 
-        Raises :class:`InputError` where one is malformed, or where nothing is known that it
+        Raises :class:`InputError` if one is malformed, or where nothing is known that it
         applies to.
         """
         given, _ = read_given(file, raw)
@@ -138,7 +138,7 @@ class OriginFinder:
     def bring(
         self, patch: Patch, tag: str, changes: ChangeReader, words: Wording
     ) -> Foreign | None:
-        """``patch`` as a change of what it was cut from; None where it does not apply there."""
+        """``patch`` as a change of what it was cut from; None if it does not apply there."""
         cut_from = self.find(patch, tag)
         if cut_from is None:
             return None

@@ -53,7 +53,7 @@ class Ends:
         """The field that would end the patch's life: its PR, else that upstream says it itself.
 
         Only where that says all of the patch, one file that it adds or one place that it changes:
-        part of it may come upstream while the rest is still needed. None where no such end is
+        part of it may come upstream while the rest is still needed. None if no such end is
         known.
         """
         number = self.number(patch)
@@ -72,7 +72,7 @@ class Ends:
         return f"X-Retire-When: {text}" if known and not predicate.holds_on(there) else None
 
     def number(self, patch: Patch) -> int | None:
-        """The pull request that the patch says it is; None where it says none, or several."""
+        """The pull request that the patch says it is; None if it says none, or several."""
         named = _IN_NAME.search(patch.name)
         if named:
             return int(named[1])

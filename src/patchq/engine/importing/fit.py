@@ -27,7 +27,7 @@ from patchq.model.patch import Patch, read_patch
 class BroughtOver:
     """A patch that was cut from another state of upstream, and what it does to the tree here.
 
-    ``applied`` is None where it does not merge; ``remarks`` say what it was cut from, and then
+    ``applied`` is None if it does not merge; ``remarks`` say what it was cut from, and then
     what it needs; ``needs`` are the upstream changes that it needs, as ``patchq backport`` takes
     them. ``there``: the tree has all of it.
     """
@@ -39,7 +39,7 @@ class BroughtOver:
 
 
 BringOver = Callable[[Patch, str], BroughtOver | None]
-"""Finds what a patch was cut from and merges it onto a tree; None where nothing is found."""
+"""Finds what a patch was cut from and merges it onto a tree; None if nothing is found."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Fitter:
     def fit(self, tree: str, given: Given, raw: bytes, paths: Paths = Paths()) -> Fit:
         """Put the patch in ``raw``, which is ``given`` mended, on ``tree``.
 
-        Raises :class:`NoFitError` where it does not fit, :class:`AllThereError` where the tree has
-        all of it, :class:`InputError` where it or a field of its header is malformed.
+        Raises :class:`NoFitError` if it does not fit, :class:`AllThereError` if the tree has
+        all of it, :class:`InputError` if it or a field of its header is malformed.
         """
         readings = self.readings(tree, given, raw, paths)
         readings[0].header.check_fields()
@@ -216,7 +216,7 @@ class Fitter:
     ) -> Fit | tuple[Patch, str] | None:
         """The patch in the one place where all its paths exist and it applies.
 
-        Where it applies in none, the one place, if there is one only, and why it is refused there.
+        If it applies in none, the one place, if there is one only, and why it is refused there.
         """
         where = Where(given.place, given.line or None)
         places = self._places.find(tree, given.name, raw, where)
@@ -242,7 +242,7 @@ class Fitter:
         return None
 
     def _preimage(self, patch: Patch) -> str | None:
-        """The tree of the files that the index lines name; None where one is not in the store."""
+        """The tree of the files that the index lines name; None if one is not in the store."""
         wanted: dict[str, FileChange] = {}
         for change in patch.files:
             if change.old is not None:

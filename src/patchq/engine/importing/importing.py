@@ -89,7 +89,7 @@ class Importer:
     """Puts patches on top of a series, in memory; :meth:`stage` hands over what is to be written.
 
     ``bring_over`` is asked about a patch that does not apply. Raises
-    :class:`~patchq.errors.UpstreamError` where the store lacks the base.
+    :class:`~patchq.errors.UpstreamError` if the store lacks the base.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Importer:
     def bring(self, given: Given) -> Imported:
         """Put one patch on top of the series.
 
-        Raises :class:`InputError` where its name is taken, it is malformed, or it does not apply.
+        Raises :class:`InputError` if its name is taken, it is malformed, or it does not apply.
         """
         self._check_name(given)
         raw, repairs = repair(given.raw, recount=self._terms.recount)

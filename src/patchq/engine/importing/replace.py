@@ -1,7 +1,7 @@
 """Put other versions of its patches into a series, as quilt or a colleague gives them back.
 
 A replaced patch keeps its name, its line in the series file, and whatever the new version says
-nothing of; those above it are merged onto it. Where the new version stands in the place of the old
+nothing of; those above it are merged onto it. If the new version stands in the place of the old
 one already, as quilt refreshes it there, nothing is known of the old one: the file is brought to
 the form of a git mail, and those above must apply as they are.
 """
@@ -53,8 +53,8 @@ def replace_patches(
     """The series on ``tag`` with the patches in ``files`` for those of the same names.
 
     ``name`` names the patch that a single file is for; ``terms`` give author and date where neither
-    version does. Raises :class:`InputError` where a file is for no patch of the series or does not
-    apply in its place, and :class:`FindingsError` where a patch above one no longer stands.
+    version does. Raises :class:`InputError` if a file is for no patch of the series or does not
+    apply in its place, and :class:`FindingsError` if a patch above one no longer stands.
     """
     directory = project.workspace.load(tag)
     given: dict[str, _Given] = {}
@@ -159,7 +159,7 @@ class _Replacing:
         return self._restacker.tree_below(self._old.series, entry, self._patches)
 
     def _work(self, entry: SeriesEntry, patch: Patch) -> Work | None:
-        """What the patch does in the series as it was; None where that does not stand."""
+        """What the patch does in the series as it was; None if that does not stand."""
         try:
             tree = self._restacker.tree_below(self._old.series, entry, self._old.patches)
             applied = self._restacker.stack.apply(tree, patch, onto=self._old.tag)

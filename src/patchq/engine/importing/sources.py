@@ -61,7 +61,7 @@ def read_path(path: Path, shown: str, found: Collected, name: str | None = None)
 def read_stream(raw: bytes, name: str | None, found: Collected) -> None:
     """Add the patches on standard input; one that is not named is called by its subject.
 
-    Raises :class:`InputError` where it has none.
+    Raises :class:`InputError` if it has none.
     """
     given = found.add_file("standard input", raw, name)
     if name is not None or len(given) != 1:

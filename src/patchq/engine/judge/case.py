@@ -37,7 +37,7 @@ class Judgement:
 class Case:
     """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
 
-    ``ours`` is the new base with the patches below it as they were carried. Where a person
+    ``ours`` is the new base with the patches below it as they were carried. If a person
     ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
     """
 
@@ -113,7 +113,7 @@ def _moved_along(one: Placement, other: Placement) -> bool:
 
 
 def _directory_move(place: Placement) -> tuple[list[str], list[str]] | None:
-    """The directories that a path moved from and to; None where its own name changed."""
+    """The directories that a path moved from and to; None if its own name changed."""
     old, new = place.old.split("/"), (place.new or "").split("/")
     if old[-1] != new[-1]:
         return None

@@ -1,6 +1,6 @@
 """Patches that upstream took together, and that cannot be recognised one by one.
 
-Where one patch adds a file and a later one edits it, and upstream has the outcome of both, the
+If one patch adds a file and a later one edits it, and upstream has the outcome of both, the
 first alone collides. So a patch that needs review is tried together with those after it that
 touch its files, one more at a time: their common change is a unit of its own.
 """

@@ -64,7 +64,7 @@ class Judge:
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
-        """The judgement on a patch of which a base does not cover all, None where both do."""
+        """The judgement on a patch of which a base does not cover all, None if both do."""
         blind = [path for path in patch.paths if not self._span.covers(path)]
         if not blind:
             return None
@@ -445,7 +445,7 @@ class Judge:
     def _ruled(
         self, facts: Facts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
     ) -> Judgement | None:
-        """The judgement by the patch's own rules, None where they are silent.
+        """The judgement by the patch's own rules, None if they are silent.
 
         ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
         """

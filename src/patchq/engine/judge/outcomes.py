@@ -50,7 +50,7 @@ def hunk_state(trail: HunkHistory, facts: Facts) -> HunkState:
 
 
 def unsettled(trails: Sequence[HunkHistory]) -> Verdict:
-    """The verdict on a patch that a person has to look at."""
+    """The verdict on a patch that needs review."""
     landed = any(trail.has_landed or trail.once_landed for trail in trails)
     return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
 

@@ -71,7 +71,7 @@ class Placed:
     """A patch in its place: what it stands on, on the old base and on the new one.
 
     ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
-    that are nowhere, ``lost`` those below it that the new base is without, in order. Where a
+    that are nowhere, ``lost`` those below it that the new base is without, in order. If a
     reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
     that its guards are off by default.
     """
@@ -88,7 +88,7 @@ class Placed:
 
     @cached_property
     def applied(self) -> Applied:
-        """The patch on the old base; raises :class:`PatchRefusedError` where it does not apply."""
+        """The patch on the old base; raises :class:`PatchRefusedError` if it does not apply."""
         tree = self.stack.apply_all(self.old.tree, self.old.patches, onto=self.old.name)
         return self.stack.apply(tree, self.patch, onto=self.old.name)
 
@@ -142,7 +142,7 @@ class PlaceJudge:
     def judge_in_place(self, placed: Placed) -> Judgement:
         """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
 
-        Raises :class:`PatchRefusedError` where an active patch does not apply to its own base, and
+        Raises :class:`PatchRefusedError` if an active patch does not apply to its own base, and
         what is about more than this patch: no server to fetch from, a full disk.
         """
         try:

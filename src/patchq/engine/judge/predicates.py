@@ -13,7 +13,7 @@ from patchq.model.predicate import Predicate, PredicateKind
 
 @dataclass(frozen=True)
 class Answer:
-    """A predicate and its truth; None where the base does not cover its path."""
+    """A predicate and its truth; None if the base does not cover its path."""
 
     predicate: Predicate
     path: str | None
@@ -42,7 +42,7 @@ def failed(span: UpstreamRange, predicates: Sequence[Predicate]) -> Answer | Non
 
 
 def since(span: UpstreamRange, answer: Answer) -> CommitInfo | None:
-    """The commit between the bases from which on ``answer`` is what it is, where one is found."""
+    """The commit between the bases from which on ``answer`` is what it is, if one is found."""
     predicate = answer.predicate
     if predicate.path is None or answer.path is None:
         return None

@@ -109,7 +109,7 @@ def _mentions(found: Mapping[str, frozenset[str]], word: str, itself: str) -> fr
 
 
 def _word(path: str) -> str | None:
-    """The name by which others refer to a file, None where they do not."""
+    """The name by which others refer to a file, None if they do not."""
     file = PurePosixPath(path)
     if file.suffix not in _HEADERS | _SOURCES:
         return None

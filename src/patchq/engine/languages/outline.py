@@ -81,7 +81,7 @@ class Outline:
 
 @lru_cache(maxsize=256)
 def outline(path: str, content: bytes) -> Outline | None:
-    """The outline of a source file, None where it has no language we read or does not parse."""
+    """The outline of a source file, None if it has no language we read or does not parse."""
     reader = _READERS.get(PurePosixPath(path).suffix) or _READERS.get(PurePosixPath(path).name)
     return None if reader is None else reader(content)
 

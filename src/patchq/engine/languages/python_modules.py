@@ -49,7 +49,7 @@ class Attempt:
 class Import:
     """One name of an import statement.
 
-    ``name`` is what is taken from ``module``, None where the module itself is; ``level`` counts
+    ``name`` is what is taken from ``module``, None if the module itself is; ``level`` counts
     the dots of a relative import. ``bound`` is the name it gets here.
     """
 
@@ -76,7 +76,7 @@ class Facts:
     """What a module's text says.
 
     ``names`` are bound as it is loaded, ``typing_names`` for type checkers only; ``exported`` is
-    its ``__all__``, None where it has none or computes it. An ``open`` module makes names as it
+    its ``__all__``, None if it has none or computes it. An ``open`` module makes names as it
     goes (``__getattr__``, ``globals()``), so nothing is missing from it. ``error`` is the line and
     the message where the text is not Python.
     """
@@ -451,7 +451,7 @@ def _is_own_entry(node: ast.Subscript) -> bool:
 
 
 def _path(node: ast.expr) -> tuple[str, ...] | None:
-    """``a.b.c`` as its parts, None where it does not begin with a name."""
+    """``a.b.c`` as its parts, None if it does not begin with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

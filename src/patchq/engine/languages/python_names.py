@@ -92,7 +92,7 @@ class Uses:
 
 
 def read_module(content: bytes) -> Module | None:
-    """The module in ``content``, None where it does not parse."""
+    """The module in ``content``, None if it does not parse."""
     try:
         return Module(parse(content))
     except NotPythonError:
@@ -274,7 +274,7 @@ def _join(source: str, name: str) -> str:
 
 
 def _path(node: ast.expr) -> list[str] | None:
-    """``a.b.c`` as its parts, None where it does not begin with a name."""
+    """``a.b.c`` as its parts, None if it does not begin with a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -89,7 +89,7 @@ class TreeIndex:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The files that are not in the index: too large, or not to be had."""
+        """The files that are not in the index: too large, or not available."""
         return self._facts.skipped
 
     def weight(self, name: bytes) -> float:

@@ -103,7 +103,7 @@ def layout(store: Store, collision: Collision, old: Base, new: Base) -> Worktree
 
 
 def _marked(store: Store, sides: Sides, labels: tuple[str, str, str]) -> Entry | None:
-    """The file with labelled markers in diff3 style, None where it cannot have any.
+    """The file with labelled markers in diff3 style, None if it cannot have any.
 
     See git-merge-file(1). Only files that both sides have, as text, can be merged by lines.
     """

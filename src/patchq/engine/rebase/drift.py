@@ -1,4 +1,4 @@
-"""A drift that a person accepted, written into the patch that is carried all the same."""
+"""A drift that the user accepted, written into the patch that is carried all the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def with_drift_accepted(span: UpstreamRange, patch: Patch, carried: Patch, reaso
     """``carried`` with each ``X-Expect`` of ``patch`` that failed turned into a record of it.
 
     The record says on which base, why that is fine, and what had been expected. The diff stays byte
-    for byte. Raises :class:`~patchq.errors.InputError` where the header cannot take it.
+    for byte. Raises :class:`~patchq.errors.InputError` if the header cannot take it.
     """
     written = carried.header.fields("X-Expect")
     failed = [

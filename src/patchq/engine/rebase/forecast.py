@@ -19,7 +19,7 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
     """Judge the series on ``source`` on the upstream commit that ``revision`` names.
 
     ``revision`` is a commit id, a branch of the lender, or upstream's main branch by its name.
-    Raises :class:`InputError` where nothing is known by that name, or where the commit is not
+    Raises :class:`InputError` if nothing is known by that name, or where the commit is not
     past the lock's last base: one of its bases contains it.
     """
     commit = main_tip(project, revision)

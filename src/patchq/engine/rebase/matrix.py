@@ -36,7 +36,7 @@ def story(
 ) -> Story:
     """One patch's life over the locked bases, or on the base ``onto`` alone.
 
-    Raises :class:`InputError` where no series has or remembers such a patch.
+    Raises :class:`InputError` if no series has or remembers such a patch.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)

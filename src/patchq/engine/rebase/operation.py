@@ -30,7 +30,7 @@ WAYS_ON = (
 
 
 class DecisionKind(Enum):
-    """What a person made of a patch."""
+    """What the user made of a patch."""
 
     RESOLVED = "resolved"
     SKIPPED = "skipped"
@@ -58,9 +58,9 @@ class Operation:
 
     ``inputs`` are the hashes of all files that the result is made of, by their names below
     ``series/``; ``commits`` what both bases are in the lock. ``target`` is the hash of the
-    directory that the result is to replace, None where there is none. ``stopped`` is the patch
-    that waits for a person; None where everything is decided and only the writing is left.
-    ``layout`` identifies what the worktree is for it, None where there is nothing to merge.
+    directory that the result is to replace, None if there is none. ``stopped`` is the patch
+    that waits for review; None if everything is decided and only the writing is left.
+    ``layout`` identifies what the worktree is for it, None if there is nothing to merge.
     """
 
     source: str
@@ -81,7 +81,7 @@ class Operation:
 
 
 def load(workspace: Workspace) -> Operation | None:
-    """The operation under way, None where there is none.
+    """The operation under way, None if there is none.
 
     Raises :class:`~patchq.errors.InputError` for a file that is damaged, or that another version
     wrote.
@@ -126,7 +126,7 @@ def hash_inputs(workspace: Workspace, source: str) -> dict[str, str]:
 
 
 def hash_target(workspace: Workspace, onto: str) -> str | None:
-    """One hash of all that ``series/<onto>`` holds, None where it is not there."""
+    """One hash of all that ``series/<onto>`` holds, None if it is not there."""
     directory = workspace.series_path(onto)
     if not directory.is_dir():
         return None

@@ -28,7 +28,7 @@ from patchq.model.workspace import SeriesDirectory
 class Ported:
     """What became of the patches on one base, and its series with them (None: nothing to write).
 
-    Where one of them needs a person, nothing is written for that base.
+    If one of them needs review, nothing is written for that base.
     """
 
     report: Report

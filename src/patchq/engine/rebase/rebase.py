@@ -38,13 +38,13 @@ class Rebased:
     report: Report
     judgements: Mapping[str, Judgement]
     find_stop: Callable[[], Stop | None]
-    """Looks for the first patch that needs a person; see :attr:`stop`."""
+    """Looks for the first patch that needs review; see :attr:`stop`."""
     remembered: tuple[str, ...] = ()
     """The files, below the workspace, that say how conflicts were solved again."""
 
     @cached_property
     def stop(self) -> Stop | None:
-        """The first patch that needs a person, with all that there is to solve."""
+        """The first patch that needs review, with all that there is to solve."""
         return self.find_stop()
 
     @property
@@ -66,7 +66,7 @@ def judge_series(
 ) -> Rebased:
     """Judge the series on ``source`` on the base ``onto``, both by name.
 
-    Conflicts that ``series/.resolutions`` knows are solved by it. Raises :class:`InputError` where
+    Conflicts that ``series/.resolutions`` knows are solved by it. Raises :class:`InputError` if
     a name is unknown or they are the same base.
     """
     if source == onto:
@@ -94,7 +94,7 @@ def rebase_series(
 ) -> Rebased:
     """Judge each patch of ``source`` (a series for ``span.old``) on ``span.new``.
 
-    Where ``solver`` knows what became of a patch, it is so. Raises :class:`InputError` where the
+    Where ``solver`` knows what became of a patch, it is so. Raises :class:`InputError` if the
     series does not apply to its own base.
     """
     run = SeriesRun(span, source, cache, solver or Solver())

@@ -40,7 +40,7 @@ _Blobs = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class File:
-    """What solving made of a file: mode and content, None where it went away."""
+    """What solving made of a file: mode and content, None if it went away."""
 
     path: str
     mode: str | None
@@ -86,7 +86,7 @@ class Resolutions:
     def solve(self, collision: Collision) -> Solved | None:
         """The outcome of ``collision`` where every conflict in it was solved before.
 
-        Raises :class:`InputError` where a file of the directory is malformed or not its own.
+        Raises :class:`InputError` if a file of the directory is malformed or not its own.
         """
         if not collision.conflicts:
             return None

@@ -86,7 +86,7 @@ class Unsolved:
 
 @dataclass(frozen=True)
 class WorktreeState:
-    """What a person made: ``tree``, without the files ``left_out``, which git does not know.
+    """What the user made: ``tree``, without the files ``left_out``, which git does not know.
 
     ``not_added`` are known files that were changed there, and are neither added nor the patch's.
     """

@@ -47,7 +47,7 @@ def _remembered(
     project: Project, directory: SeriesDirectory, records: Iterable[Retired]
 ) -> Iterator[Remembered]:
     for record in records:
-        # what is not at hand to judge it by is no finding
+        # what is not available locally to judge it by is no finding
         with suppress(UpstreamError):
             yield from (
                 item.remembered for item in recall(project, directory, directory.tag, (record,))

@@ -42,7 +42,7 @@ def recall(
     """Judge what left the series of ``directory`` again on the base ``onto``.
 
     All that is not in the series again, or just ``records``; on ``patched``, a tree made from the
-    base, where one is given.
+    base, if one is given.
     """
     provided = provided_by_upstream(directory.retired)
     chosen = directory.out_of_series if records is None else records
@@ -61,7 +61,7 @@ def _recall(
 def _memory(record: Retired, now: PatchReport | None) -> Memory:
     if record.standing is RecordState.HELD:
         return Memory.HELD
-    if record.standing is RecordState.DROPPED:  # a person's decision, which upstream cannot undo
+    if record.standing is RecordState.DROPPED:  # the user's decision, which upstream cannot undo
         return Memory.SETTLED
     if now is None or now.verdict is Verdict.NOT_COVERED or _is_blind(now):
         return Memory.UNKNOWN
@@ -79,7 +79,7 @@ def _is_blind(now: PatchReport) -> bool:
 def _judge(
     project: Project, record: Retired, onto: str, patched: str | None, provided: frozenset[str]
 ) -> Judgement | None:
-    """None where the patch no longer stands on the base it left from (or that base is away)."""
+    """None if the patch no longer stands on the base it left from (or that base is away)."""
     if record.base not in project.lock.names or record.base == onto:
         return None
     try:

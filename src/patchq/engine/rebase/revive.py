@@ -20,7 +20,7 @@ from patchq.model.workspace import SeriesDirectory
 def revive(project: Project, tag: str, name: str) -> Edited:
     """The series on ``tag`` with the patch back at its end.
 
-    Raises :class:`InputError` where no record has that name, :class:`FindingsError` where the
+    Raises :class:`InputError` if no record has that name, :class:`FindingsError` if the
     patch does not merge onto the base.
     """
     directory = project.workspace.load(tag)
@@ -66,7 +66,7 @@ def _carried(
     judgement = recalled.judgement
     if judgement is None:
         raise FindingsError(
-            f"{record.name} cannot be judged on {tag}: its own base {record.base} is not at hand, "
+            f"{record.name} cannot be judged on {tag}: its own base {record.base} is not here, "
             "or it no longer applies there",
             hint=f"Run `patchq fetch {record.base}`.",
         )

@@ -33,9 +33,9 @@ _NOT_LOST = frozenset({Verdict.UPSTREAMED, Verdict.NOT_COVERED})
 
 @dataclass(frozen=True)
 class Stop:
-    """The first patch that needs a person; ``number`` is its place in the series.
+    """The first patch that needs review; ``number`` is its place in the series.
 
-    ``collision`` is what there is to solve; None where nothing can be merged, or where the patch
+    ``collision`` is what there is to solve; None if nothing can be merged, or where the patch
     merges and the question is another (``drifted``).
     """
 
@@ -45,14 +45,14 @@ class Stop:
 
 
 class Solver:
-    """Knows what became of patches that need a person: by decision, or by memory."""
+    """Knows what became of patches that need review: by decision, or by memory."""
 
     def __init__(self, decisions: Sequence[Decision] = (), resolutions: Resolutions | None = None):
         self._decisions = {(each.patch, each.choice): each for each in decisions}
         self._resolutions = resolutions
 
     def decision(self, name: str, choice: DecisionKind) -> Decision | None:
-        """What a person chose for the patch ``name``."""
+        """What the user chose for the patch ``name``."""
         return self._decisions.get((name, choice))
 
     @property
@@ -100,7 +100,7 @@ class SeriesRun:
             settled.update(together)  # what stands on these is judged anew
 
     def stop(self, judgements: Mapping[str, Judgement]) -> Stop | None:
-        """The first patch that needs a person, with all that there is to solve."""
+        """The first patch that needs review, with all that there is to solve."""
         for number, entry in enumerate(self._source.series.entries, start=1):
             judgement = judgements[entry.name]
             if judgement.report.action is Action.REVIEW:
@@ -173,7 +173,7 @@ class SeriesRun:
         return replace(judgement, report=replace(report, blocked_by=blockers))
 
     def _decided(self, judgement: Judgement) -> Judgement:
-        """The judgement as a person decided, where one did."""
+        """The judgement as the user decided, where one did."""
         report = judgement.report
         drift = self._solver.decision(report.name, DecisionKind.DRIFT_ACCEPTED)
         if drift is not None:
@@ -205,7 +205,7 @@ class SeriesRun:
         return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
 
     def _collision(self, judgement: Judgement) -> Collision | None:
-        """What there is to solve; None where nothing is, or nothing can be merged."""
+        """What there is to solve; None if nothing is, or nothing can be merged."""
         report = judgement.report
         placed = self._places[report.name]
         if (
@@ -219,7 +219,7 @@ class SeriesRun:
         return None if self._judge.judge.blocked(case) else collide(self._span, case, report)
 
     def _with_accepted(self, judgement: Judgement) -> Judgement:
-        """The judgement with the drift that a person accepted recorded in the carried patch."""
+        """The judgement with the drift that the user accepted recorded in the carried patch."""
         name = judgement.report.name
         drift = self._solver.decision(name, DecisionKind.DRIFT_ACCEPTED)
         if drift is None or judgement.patch is None:

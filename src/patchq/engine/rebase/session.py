@@ -1,4 +1,4 @@
-"""A rebase that stops for a person, and goes on with what they decided.
+"""A rebase that stops for review, and goes on with what they decided.
 
 Every step judges the whole series anew with the decisions so far (kept verdicts make that cheap),
 writes down first what was decided and only then touches worktree or series. Cut off anywhere, the
@@ -59,7 +59,7 @@ _ABORT = "`patchq rebase --abort` forgets the rebase; then start it again."
 
 @dataclass(frozen=True)
 class Decided:
-    """What a person made of a patch: old against new, and where that is remembered.
+    """What the user made of a patch: old against new, and where that is remembered.
 
     ``left_out`` are files of the worktree that nobody put into the patch.
     """
@@ -79,7 +79,7 @@ class Aborted:
 
 
 def begin(project: Project, rebased: Rebased) -> None:
-    """Stop ``rebased`` at its first patch that needs a person."""
+    """Stop ``rebased`` at its first patch that needs review."""
     source, onto = rebased.source.tag, rebased.onto.name
     lender = project.store.lender
     operation = Operation(
@@ -115,7 +115,7 @@ def write(project: Project, rebased: Rebased, label: str, decisions: tuple[Decis
 def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decided | None, Rebased]:
     """Take what stands in the worktree, and go on from there.
 
-    Raises :class:`FindingsError` where something is unsolved, naming it, and :class:`InputError`
+    Raises :class:`FindingsError` if something is unsolved, naming it, and :class:`InputError`
     where the rebase's input is not what it was.
     """
     operation = resume(project)
@@ -153,10 +153,10 @@ def accept_drift(project: Project, reason: str, progress: Progress = quiet) -> R
 
 
 def abort(workspace: Workspace) -> Aborted:
-    """Forget the rebase, whatever state it is in; raises :class:`InputError` where there is none.
+    """Forget the rebase, whatever state it is in; raises :class:`InputError` if there is none.
 
     What it writes comes last and all at once, so there is nothing to restore; a command that was
-    cut off just after may have written it already. What a person solved stays remembered.
+    cut off just after may have written it already. What the user solved stays remembered.
     """
     if not is_under_way(workspace):
         raise InputError("no rebase is under way", hint=_START)
@@ -182,7 +182,7 @@ def abort(workspace: Workspace) -> Aborted:
 def resume(project: Project) -> Operation:
     """The operation under way, its input checked.
 
-    Raises :class:`InputError` where there is none, or where series, settings or lock are not what
+    Raises :class:`InputError` if there is none, or where series, settings or lock are not what
     they were when it began. The patch it stopped at may have been edited: a drifted one is given
     another expectation that way.
     """
@@ -353,7 +353,7 @@ def take(
 ) -> WorktreeState:
     """What the user made on ``onto``, once nothing in it is unsolved.
 
-    Raises :class:`FindingsError` where something is, naming it.
+    Raises :class:`FindingsError` if something is, naming it.
     """
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)

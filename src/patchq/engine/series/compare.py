@@ -65,9 +65,9 @@ def compare_selections(
 
 
 def compare_patch(project: Project, old: SeriesDirectory, new: SeriesDirectory, name: str) -> bytes:
-    """One patch, message and diff, old against new; empty where both are the same.
+    """One patch, message and diff, old against new; empty if both are the same.
 
-    Raises :class:`InputError` where it is not in both.
+    Raises :class:`InputError` if it is not in both.
     """
     row = next((row for row in compare_series(old, new).patches if row.name == name), None)
     if row is None or row.fate in (PatchDifference.GONE, PatchDifference.NEW):

@@ -51,7 +51,7 @@ def port_command(gaps: Sequence[Gap]) -> str:
 def begun_anew(workspace: Workspace, directory: SeriesDirectory) -> Lineage | None:
     """The lineage of a series that patches are imported into, where there was none before.
 
-    None where the series is there already, or is the first.
+    None if the series is there already, or is the first.
     """
     if directory.series.entries or directory.retired or directory.lineage:
         return None
@@ -60,7 +60,7 @@ def begun_anew(workspace: Workspace, directory: SeriesDirectory) -> Lineage | No
 
 
 def series_before(workspace: Workspace, tag: str) -> str | None:
-    """The series before that on ``tag`` in the lock's order, None where it is the first."""
+    """The series before that on ``tag`` in the lock's order, None if it is the first."""
     names = workspace.lock().names
     earlier = [name for name in workspace.series_names() if names.index(name) < names.index(tag)]
     return earlier[-1] if earlier else None
@@ -69,7 +69,7 @@ def series_before(workspace: Workspace, tag: str) -> str | None:
 def gaps(workspace: Workspace, tag: str) -> tuple[Gap, ...]:
     """What vanished on the way to the series on ``tag``; nothing where it begins anew.
 
-    Raises :class:`~patchq.errors.InputError` where a series or its memory cannot be read.
+    Raises :class:`~patchq.errors.InputError` if a series or its memory cannot be read.
     """
     lineage = workspace.lineage(tag)
     earlier = series_before(workspace, tag)

@@ -19,7 +19,7 @@ def ends_come(
     """What holds of the ``X-Retire-When`` of ``patch`` on its own unpatched base, and its place.
 
     Such a patch would be retired though nothing changed; ``always`` means just that. Raises
-    :class:`~patchq.errors.InputError` where one is malformed.
+    :class:`~patchq.errors.InputError` if one is malformed.
     """
     for trailer in patch.header.trailers:
         if trailer.key.lower() != "x-retire-when":

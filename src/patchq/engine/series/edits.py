@@ -91,7 +91,7 @@ class PatchPart:
 
 
 def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -> Edited:
-    """The series without the patches ``names``, or with held ones let go.
+    """The series without the patches ``names``, or with held ones dropped.
 
     They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten. With a
     reason, a patch that vanished since the series before can be named as well.
@@ -202,7 +202,7 @@ def split(
 ) -> Edited:
     """The series with ``parts`` of patch ``name`` as a patch of their own behind it.
 
-    Both keep all header fields. Raises :class:`InputError` where a part is not in the patch, or
+    Both keep all header fields. Raises :class:`InputError` if a part is not in the patch, or
     all of it is.
     """
     old = project.workspace.load(tag)

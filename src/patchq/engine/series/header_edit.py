@@ -39,7 +39,7 @@ def parse_field(text: str) -> tuple[str, str]:
 def set_field(patch: Patch, key: str, value: str) -> Patch:
     """The patch with ``value`` as the only value of ``key``.
 
-    Raises :class:`InputError` where the value is not one that the field may have.
+    Raises :class:`InputError` if the value is not one that the field may have.
     """
     found = _named(patch.header, key)
     if [trailer.value for trailer in found] == [value]:
@@ -60,7 +60,7 @@ def set_field(patch: Patch, key: str, value: str) -> Patch:
 def add_field(patch: Patch, key: str, value: str) -> Patch:
     """The patch with one more field; the same patch where it has that already.
 
-    Raises :class:`InputError` where the value is not one that the field may have.
+    Raises :class:`InputError` if the value is not one that the field may have.
     """
     trailers = patch.header.trailers
     if any(t.key.lower() == key.lower() and t.value == value for t in trailers):
@@ -84,7 +84,7 @@ def add_field(patch: Patch, key: str, value: str) -> Patch:
 def remove_field(patch: Patch, key: str, value: str | None = None) -> Patch:
     """The patch without the field, or without that one value of it.
 
-    Raises :class:`InputError` where it has none such.
+    Raises :class:`InputError` if it has none such.
     """
     found = [t for t in _named(patch.header, key) if value is None or t.value == value]
     if not found:
@@ -123,7 +123,7 @@ def with_subject(words: Wording, subject: str) -> Wording:
 
 
 def check_fields(header: Header) -> None:
-    """Read every field that has rules; raises :class:`InputError` where one breaks them."""
+    """Read every field that has rules; raises :class:`InputError` if one breaks them."""
     for read in _READERS.values():
         read(header)
 

@@ -63,7 +63,7 @@ class Region:
 def changed_region(unit: Unit, objects: Objects) -> Region | None:
     """The lines that a unit replaces (the two around it, for an insertion).
 
-    None where it is not the edit of one text file.
+    None if it is not the edit of one text file.
     """
     if len(unit.paths) != 1:
         return None
@@ -91,7 +91,7 @@ def _whole_unit(change: FileChange, applied: Applied) -> Unit:
 
 
 def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple[Unit, ...] | None:
-    """One unit a hunk, None where the hunks of the file cannot be told apart for certain."""
+    """One unit a hunk, None if the hunks of the file cannot be told apart for certain."""
     if len(change.hunks) < 2 or len(change.paths) != 1:
         return None
     (path,) = change.paths

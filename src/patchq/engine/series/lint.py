@@ -100,7 +100,7 @@ def _malformed(read: Callable[[], object]) -> tuple[Finding, ...]:
 def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
     """The findings in the series on ``tag``: those of its order first, then patch by patch.
 
-    Raises :class:`InputError` where there is no series on ``tag``; what is malformed in the series
+    Raises :class:`InputError` if there is no series on ``tag``; what is malformed in the series
     itself is a finding. That the settings are is one of :func:`lint_workspace`.
     """
     workspace.lock().position(tag)
@@ -250,7 +250,7 @@ def _check_continuity(workspace: Workspace, tag: str) -> Iterator[Finding]:
 
 
 def _error(patch: Patch) -> InputError | None:
-    """Why the diff of ``patch`` cannot be read, None where it can."""
+    """Why the diff of ``patch`` cannot be read, None if it can."""
     try:
         if patch.files:
             return None
@@ -260,7 +260,7 @@ def _error(patch: Patch) -> InputError | None:
 
 
 def _mend(patch: Patch) -> Patch | None:
-    """The patch after its repairs, None where it needs none or they are not enough."""
+    """The patch after its repairs, None if it needs none or they are not enough."""
     raw, repairs = repair(patch.raw)
     sound = replace(patch, raw=raw)
     return sound if repairs and _error(sound) is None else None

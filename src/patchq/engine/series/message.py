@@ -22,7 +22,7 @@ def slug(subject: str) -> str:
 
 
 def raw_date(text: str | None) -> str | None:
-    """A mail's, git log's or ISO 8601 date in git's raw form; None where it is none of them."""
+    """A mail's, git log's or ISO 8601 date in git's raw form; None if it is none of them."""
     parsed = parsedate_tz(text or "")
     try:
         if parsed is None:

@@ -29,7 +29,7 @@ def record_of(directory: SeriesDirectory, name: str) -> Retired:
 
 
 def dropped(directory: SeriesDirectory, names: Collection[str], reason: str) -> tuple[Retired, ...]:
-    """The memory of ``directory`` with its patches ``names`` as dropped by a person."""
+    """The memory of ``directory`` with its patches ``names`` as dropped by the user."""
     kept = tuple(record for record in directory.retired if record.name not in names)
     left = (
         replace(record_of(directory, n), reason=reason)

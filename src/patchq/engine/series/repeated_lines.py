@@ -41,7 +41,7 @@ def find_duplicate(
     """Compare the file as the patch knew it, as upstream has it now, and as merged.
 
     A run of several lines counts where they say something; one of a single line, however short,
-    only if the line stood nowhere in the file before. Where the hunk replaces lines, a clean merge
+    only if the line stood nowhere in the file before. If the hunk replaces lines, a clean merge
     has found those in their place, so that what upstream did elsewhere was for another place.
     """
     for run in _inserted(hunk):

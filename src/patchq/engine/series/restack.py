@@ -1,6 +1,6 @@
 """Put a changed series together again: each patch merged onto what is below it now.
 
-A patch is a change of tree entries, and the bytes that so far did it. Where the patches below it
+A patch is a change of tree entries, and the bytes that so far did it. If the patches below it
 are others now, the change is merged three-way onto them; its bytes are kept where they still do
 exactly that (:mod:`patchq.engine.series.rewrite`): only patches that must change are written.
 """
@@ -55,7 +55,7 @@ class Restacker:
     What is asked of a patch depends on whether it is in one of the selections that matter: those of
     the default guards, and of the guards ``concerned`` beside them. A patch that is in neither, or
     that requires a patch which is absent, is left as it is where it does not apply or merge;
-    :attr:`notices` tells of it. Raises :class:`~patchq.errors.UpstreamError` where the store lacks
+    :attr:`notices` tells of it. Raises :class:`~patchq.errors.UpstreamError` if the store lacks
     ``base``.
     """
 
@@ -155,7 +155,7 @@ class Restacker:
     def tree(self, entries: Iterable[SeriesEntry], patches: Mapping[str, Patch]) -> str:
         """The base with the patches of ``entries`` in order, less those that are left as they are.
 
-        Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where one does not apply.
+        Raises :class:`~patchq.engine.series.stack.PatchRefusedError` if one does not apply.
         """
         tree = self._base.tree
         for entry in entries:
@@ -323,7 +323,7 @@ def settles(directory: SeriesDirectory, name: str) -> Iterator[str]:
 def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
     """What has to be written to make ``old`` into ``new``.
 
-    The records of patches that are in ``new`` go. Raises :class:`InputError` where
+    The records of patches that are in ``new`` go. Raises :class:`InputError` if
     a new patch would overwrite a file that is no patch.
     """
     before = {name: patch.raw for name, patch in old.patches.items()}

@@ -223,7 +223,7 @@ def _is(content: bytes, path: str, applied: Applied, objects: Objects) -> bool:
 
 
 def gnu_places(hunks: Sequence[Hunk], lines: Sequence[bytes]) -> tuple[int, ...] | None:
-    """The line (from 0) where GNU patch puts each hunk, None where it refuses one."""
+    """The line (from 0) where GNU patch puts each hunk, None if it refuses one."""
     positions = []
     drift = frozen = 0
     for hunk in hunks:

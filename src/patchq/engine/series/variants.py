@@ -19,7 +19,7 @@ _PROJECT_FILE = "CMakeLists.txt"
 
 
 def recipe_of(directory: SeriesDirectory) -> Recipe:
-    """The recipe of a series; raises :class:`~patchq.errors.InputError` where it is malformed."""
+    """The recipe of a series; raises :class:`~patchq.errors.InputError` if it is malformed."""
     path = PurePath(directory.series.where.file).with_name(RECIPE)
     return read_recipe(directory.recipe, Where(str(path)))
 
@@ -35,7 +35,7 @@ def turn_on(
 ) -> tuple[Selection, Chosen]:
     """The selection with the guards of the variants ``names``, and the pins that then hold.
 
-    Raises :class:`~patchq.errors.InputError` where a variant or a guard is not known, two variants
+    Raises :class:`~patchq.errors.InputError` if a variant or a guard is not known, two variants
     exclude each other, or one requires a patch that is not in.
     """
     recipe = recipe_of(selection.directory)

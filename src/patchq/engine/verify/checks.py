@@ -43,7 +43,7 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     The retired patches that ``resurfaced`` are a note.
     """
     failures = [
-        Failure("is held for a person: bring it over by hand, or drop it", patch=record.name)
+        Failure("is held for review: bring it over by hand, or drop it", patch=record.name)
         for record in selection.directory.retired
         if record.standing is RecordState.HELD
     ]
@@ -127,7 +127,7 @@ def _predicates(patch: Patch, key: str) -> Iterator[tuple[Predicate, Where]]:
 
 
 def _placed(predicate: Predicate, subject: Subject) -> Predicate | None:
-    """The predicate with the project's directory in its path; None where there is none."""
+    """The predicate with the project's directory in its path; None if there is none."""
     if predicate.path is None or not predicate.path.startswith(PROJECT):
         return predicate
     project = subject.recipe.project

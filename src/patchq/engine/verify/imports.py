@@ -1,6 +1,6 @@
 """No import that worked before a series may fail after it, and none that a patch adds.
 
-Everything is told from the text of both trees. Where the patched tree lacks something that the
+Everything is told from the text of both trees. If the patched tree lacks something that the
 unpatched one lacks as well, the fault is upstream's (or the build makes the module), and only said.
 A module is known by its place: its path without ``.py``, a package's without ``/__init__.py``.
 """
@@ -52,7 +52,7 @@ class _Module:
 class _Missing:
     """Something that ``file`` asks for on ``line`` and the tree does not have.
 
-    ``name`` is None where the module itself is missing; ``asked`` is then what is taken from it.
+    ``name`` is None if the module itself is missing; ``asked`` is then what is taken from it.
     """
 
     file: str
@@ -133,7 +133,7 @@ class _Tree:
         self.packages = packages
 
     def facts(self, path: str) -> Facts | None:
-        """The facts of the file at ``path``, None where there is none."""
+        """The facts of the file at ``path``, None if there is none."""
         entry = self._objects.file(self.oid, path)
         if entry is None:
             return None
@@ -173,7 +173,7 @@ class _Tree:
     def places(self, importer: str, module: str, level: int) -> tuple[str, ...] | None:
         """Where ``module`` may be, asked for by the file ``importer``.
 
-        None where it belongs to no package of the tree, and so is nothing to look for.
+        None if it belongs to no package of the tree, and so is nothing to look for.
         """
         rest = module.replace(".", "/")
         if level:
@@ -185,7 +185,7 @@ class _Tree:
         return None if roots is None else tuple(_below(root, rest) for root in roots)
 
     def resolve(self, importer: str, item: Import) -> tuple[_Module, ...] | None:
-        """The modules that an import may mean; None where it is not of this tree."""
+        """The modules that an import may mean; None if it is not of this tree."""
         places = self.places(importer, item.module, item.level)
         if places is None:
             return None

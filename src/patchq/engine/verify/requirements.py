@@ -25,7 +25,7 @@ from patchq.model.settings import Target
 PYPROJECT = "pyproject.toml"
 
 Reader = Callable[[str], bytes | None]
-"""The content of a path of the tree, None where there is none."""
+"""The content of a path of the tree, None if there is none."""
 
 _NOT_TOML = (ValueError, RecursionError)
 # how metadata says of which extra a requirement is
@@ -157,7 +157,7 @@ def project_file(directory: str) -> str:
 
 
 def own_version(recipe: Recipe, read: Reader) -> str | None:
-    """The version that the recipe's project gives itself, None where it does not say one."""
+    """The version that the recipe's project gives itself, None if it does not say one."""
     if recipe.project is None:
         return None
     version = _table(read(project_file(recipe.project)) or b"", "project").get("version")

@@ -107,8 +107,8 @@ def uncovered_words(base: Base, paths: Sequence[str]) -> str:
 def put_in_place(project: Project, selection: Selection, fuzz: int = 0) -> Subject:
     """Apply the selection strictly to its base; with ``fuzz``, where that does not do, with it.
 
-    Raises :class:`~patchq.engine.series.stack.PatchRefusedError` where a patch does not apply, and
-    :class:`~patchq.errors.InputError` where the recipe is malformed.
+    Raises :class:`~patchq.engine.series.stack.PatchRefusedError` if a patch does not apply, and
+    :class:`~patchq.errors.InputError` if the recipe is malformed.
     """
     base = project.lock.base(selection.directory.tag)
     project.store.require((base,))

@@ -49,9 +49,9 @@ def verify_series(
     """Check the selection on its own base; ``fuzz`` allows patches so much, and says so.
 
     What is wrong with the series is a failure of a section. Raises
-    :class:`~patchq.errors.InputError` where the recipe is malformed,
-    :class:`~patchq.errors.UpstreamError` where the base is not here, and
-    :class:`~patchq.errors.PatchqError` where a tool that a check needs is missing.
+    :class:`~patchq.errors.InputError` if the recipe is malformed,
+    :class:`~patchq.errors.UpstreamError` if the base is not here, and
+    :class:`~patchq.errors.PatchqError` if a tool that a check needs is missing.
     """
     total = len(CHECKS) + 2
     progress(0, total, "apply")

@@ -38,7 +38,7 @@ def make_workspace(directory: Path, location: str) -> Workspace:
     """Make ``directory`` a workspace for the upstream at ``location``, all or nothing.
 
     Files that are there are kept, and added to where git has to know something. Raises
-    :class:`InputError` where it is a workspace already, and as :func:`location_in_lock` does.
+    :class:`InputError` if it is a workspace already, and as :func:`location_in_lock` does.
     """
     root = directory.resolve()
     workspace = Workspace(root)

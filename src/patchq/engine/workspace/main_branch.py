@@ -14,7 +14,7 @@ _ID = re.compile(r"[0-9a-f]{7,40}")
 def main_tip(project: Project, revision: str | None = None) -> str | None:
     """The tip of upstream's main branch: ``revision``, or what the store or its lender knows.
 
-    Raises :class:`InputError` where ``revision`` names nothing; None where none is known.
+    Raises :class:`InputError` if ``revision`` names nothing; None if none is known.
     """
     store, main = project.store, project.settings.main or "main"
     name = revision or main

@@ -41,7 +41,7 @@ class Project:
     def series_before(self, onto: str) -> str:
         """The newest series strictly before ``onto`` in the lock's order.
 
-        Raises :class:`InputError` where there is none.
+        Raises :class:`InputError` if there is none.
         """
         have = set(self.workspace.series_names())
         earlier = [base.name for base in self.lock.previous(onto) if base.name in have]

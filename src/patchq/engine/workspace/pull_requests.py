@@ -22,7 +22,7 @@ class PullRequests:
     def of(self, commit: str) -> tuple[int, ...]:
         """The pull requests of the merge that brought ``commit``, or that it is.
 
-        Where a branch was merged into another before that one was merged, the inner one counts,
+        If a branch was merged into another before that one was merged, the inner one counts,
         unless it has no number.
         """
         if not self._numbers:

@@ -39,7 +39,7 @@ class StateFile(Generic[_State]):
         return self._path(workspace).exists()
 
     def load(self, workspace: Workspace) -> _State | None:
-        """The state, None where there is none.
+        """The state, None if there is none.
 
         Raises :class:`InputError` for a file that is damaged, or that another version wrote.
         """

@@ -129,7 +129,7 @@ class Transaction:
     def keep_file(self, path: Path, content: bytes) -> None:
         """Make ``path`` a file of this content, which goes :func:`aside` when it is taken back.
 
-        For what a person made that serves whatever becomes of the command.
+        For what the user made that serves whatever becomes of the command.
         """
         self._change(path, _Kept(content))
 
@@ -156,7 +156,7 @@ class Transaction:
     def commit(self) -> None:
         """Make all changes, or none.
 
-        Raises :class:`PatchqError` where the disk refuses (full, read-only, another file system),
+        Raises :class:`PatchqError` if the disk refuses (full, read-only, another file system),
         with everything as it was before.
         """
         if not self._contents:
@@ -207,8 +207,8 @@ def kept_aside(workspace: Workspace, names: Iterable[str]) -> dict[Path, bytes]:
 def recover(workspace: Workspace) -> str | None:
     """Bring to an end what an earlier command was cut off in; every command begins with this.
 
-    Returns words for the user, or None where there was nothing to do. Raises
-    :class:`PatchqError` where the disk refuses, or the command's record is damaged.
+    Returns words for the user, or None if there was nothing to do. Raises
+    :class:`PatchqError` if the disk refuses, or the command's record is damaged.
     """
     sweep(workspace.state_dir)
     if not _unfinished(workspace):
@@ -221,7 +221,7 @@ def recover(workspace: Workspace) -> str | None:
 def undo(workspace: Workspace) -> Journal:
     """Take back the newest finished transaction, all but what it keeps, and return its journal.
 
-    Raises :class:`InputError` where there is none, where its record is damaged, or where what it
+    Raises :class:`InputError` if there is none, where its record is damaged, or where what it
     wrote was edited since.
     """
     with exclusive(workspace):
@@ -245,9 +245,9 @@ def undo(workspace: Workspace) -> Journal:
 
 
 def newest(workspace: Workspace) -> Journal | None:
-    """What :func:`undo` would take back, None where there is nothing.
+    """What :func:`undo` would take back, None if there is nothing.
 
-    Raises :class:`InputError` where its record is damaged.
+    Raises :class:`InputError` if its record is damaged.
     """
     done = [slot for slot in _slots(workspace) if slot.has(_DONE)]
     return done[-1].journal(_DONE) if done else None
@@ -264,7 +264,7 @@ class _Slot:
         return (self.directory / state).exists()
 
     def journal(self, state: str) -> Journal:
-        """The journal of that name; raises :class:`InputError` where it is damaged."""
+        """The journal of that name; raises :class:`InputError` if it is damaged."""
         raw = (self.directory / state).read_bytes()
         try:
             return Journal.decode(raw)
@@ -389,7 +389,7 @@ class _Slot:
         except OSError as error:
             raise PatchqError(
                 f"the change could neither be finished nor taken back: {error}",
-                hint="Put the disk right; the next patchq command then takes the change back.",
+                hint="Fix the disk; the next patchq command rolls the change back.",
             ) from error
         if not self.has(_DONE):
             self.discard()
@@ -453,7 +453,7 @@ def _is_inside(path: PurePosixPath) -> bool:
 
 
 def _digest(path: Path) -> str | None:
-    """A hash of a file's or directory's content; None where there is neither."""
+    """A hash of a file's or directory's content; None if there is neither."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if not file.is_dir())
         lines = (f"{_digest(file)} {file.relative_to(path)}\n" for file in files)

@@ -54,7 +54,7 @@ def open_upstream(
     A relative path is relative to the workspace where it is the lock's own, else to the current
     directory. A URL lends nothing: what was fetched or lent before is what there is, and the files
     it lacks come from there. Those that a lender lacks come from the lock's URL, or else from where
-    it would fetch them itself. Raises :class:`UpstreamError` where there is no repository.
+    it would fetch them itself. Raises :class:`UpstreamError` if there is no repository.
     """
     if is_url(location):
         ensure_state_dir(workspace)
@@ -174,7 +174,7 @@ def lock_names(
 ) -> tuple[FoundBase, ...]:
     """What upstream has under the names asked for, brought into the store.
 
-    Raises :class:`UpstreamError` where it has none, or where the lock has the name with another
+    Raises :class:`UpstreamError` if it has none, or where the lock has the name with another
     commit; nothing is fetched then.
     """
     found = _locate(upstream, requests)
@@ -194,7 +194,7 @@ def add_bases(
 ) -> tuple[str, ...]:
     """Write bases into the lock, at its end or behind ``after``; the names that are new in it.
 
-    Raises :class:`UpstreamError` where the lock has other pins for a name.
+    Raises :class:`UpstreamError` if the lock has other pins for a name.
     """
     before = lock = workspace.lock()
     for base in bases:
@@ -306,7 +306,7 @@ def fetch_bases(
     """Bring ``bases`` into the store and check them against the lock, one after another.
 
     ``remote`` has what neither store nor lender has. With a remote and no lender, upstream's main
-    branch comes along. Raises :class:`UpstreamError` where something is not to be had, or is not
+    branch comes along. Raises :class:`UpstreamError` if something is not available, or is not
     what the lock says (both values are named).
     """
     lock = workspace.lock()

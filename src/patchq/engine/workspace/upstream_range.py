@@ -31,7 +31,7 @@ class Whereabouts(Enum):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a path of a patch belongs on the new base (``new`` is None where nowhere).
+    """Where a path of a patch belongs on the new base (``new`` is None if nowhere).
 
     ``alternatives`` are other directories it may belong to: upstream split its own.
     """

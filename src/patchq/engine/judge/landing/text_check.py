@@ -1,6 +1,6 @@
 """What a merge of one unit would give, where a glance at the text is enough.
 
-A commit mostly edits other parts of a file than the hunk in question. Where the hunk's old text
+A commit mostly edits other parts of a file than the hunk in question. If the hunk's old text
 stands in the file just once, context and all, and its new text does not, the hunk applies; the
 other way round, the file has it. Everything else is for git's merge to say.
 """
@@ -46,7 +46,7 @@ class TextCheck:
         self._texts: dict[int, _Texts | None] = {}
 
     def state(self, unit: Unit, ours: Entries) -> State | None:
-        """The state of ``unit`` on ``ours``, None where the text alone does not show it."""
+        """The state of ``unit`` on ``ours``, None if the text alone does not show it."""
         if id(unit) not in self._texts:
             self._texts[id(unit)] = self._sides(unit)
         texts = self._texts[id(unit)]

@@ -75,7 +75,7 @@ def held(directory: SeriesDirectory) -> Held:
 def begin(project: Project, tag: str, name: str) -> Opened | Edited:
     """Open the conflict of the held patch ``name``; or the edit that brings it in, if it has none.
 
-    Raises :class:`InputError` where no such patch is held, :class:`FindingsError` where there is
+    Raises :class:`InputError` if no such patch is held, :class:`FindingsError` if there is
     nothing that could be merged.
     """
     question = _Question(project, tag, name)
@@ -95,7 +95,7 @@ def begin(project: Project, tag: str, name: str) -> Opened | Edited:
 def finish(project: Project) -> Edited:
     """Take what stands in the worktree: the patch joins its series, in one transaction.
 
-    Raises :class:`FindingsError` where something is unsolved, naming it.
+    Raises :class:`FindingsError` if something is unsolved, naming it.
     """
     state = _state(project.workspace)
     question = _Question(project, state.tag, state.name)
@@ -124,7 +124,7 @@ def finish(project: Project) -> Edited:
 
 
 def abort(project: Project) -> str:
-    """Leave the patch held; its name. Raises :class:`InputError` where none is being solved."""
+    """Leave the patch held; its name. Raises :class:`InputError` if none is being solved."""
     state = _state(project.workspace)
     _end(project)
     return state.name
@@ -205,7 +205,7 @@ class _Question:
         return [patch for patch in patches if all(map(self.span.covers, patch.paths))]
 
     def collision(self, report: PatchReport) -> Collision:
-        """What there is to solve; raises :class:`FindingsError` where nothing can be merged."""
+        """What there is to solve; raises :class:`FindingsError` if nothing can be merged."""
         case = self.placed.case if self.placed.can_be_merged else None
         if case is None or self.judge.judge.blocked(case):
             missing = ", ".join(self.placed.missing) or "patches that are not in the series"

@@ -24,8 +24,8 @@ _NOTHING = Evaluated((), ())
 def check(subject: Subject) -> tuple[Section, Evaluated]:
     """Evaluate the project for every target, and compare each build with what must hold of it.
 
-    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with,
-    :class:`~patchq.errors.UpstreamError` where there is no sandbox and no trust.
+    Raises :class:`~patchq.errors.PatchqError` if there is no CMake to evaluate it with,
+    :class:`~patchq.errors.UpstreamError` if there is no sandbox and no trust.
     """
     project, recipe = subject.project, subject.recipe
     directory = recipe.project

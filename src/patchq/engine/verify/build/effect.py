@@ -62,8 +62,8 @@ class Evaluator:
     def evaluate(self, steps: Sequence[PatchStep]) -> Evaluated:
         """The builds for every target of the settings, and the effects of each patch on them.
 
-        Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate them with,
-        :class:`~patchq.errors.UpstreamError` where there is no sandbox and no trust.
+        Raises :class:`~patchq.errors.PatchqError` if there is no CMake to evaluate them with,
+        :class:`~patchq.errors.UpstreamError` if there is no sandbox and no trust.
         """
         base = self._base.tree
         whole = steps[-1].tree if steps else base
@@ -133,7 +133,7 @@ class Evaluator:
     def _option_behind(
         self, target: Target, builds: Mapping[str, Build], before: str, after: str
     ) -> str | None:
-        """The options whose old defaults take the change back; None where they do not."""
+        """The options whose old defaults take the change back; None if they do not."""
         now = dict(builds[after].defaults)
         old = {key: value for key, value in builds[before].defaults if now.get(key, value) != value}
         if not old:
@@ -163,7 +163,7 @@ def effects_on(
 ) -> dict[str, tuple[PatchEffect, ...]]:
     """What each of ``patches``, in order on the base ``onto``, does to the build of each target.
 
-    By patch name; one that does not apply is passed over. Empty where nothing can be evaluated:
+    By patch name; one that does not apply is passed over. Empty if nothing can be evaluated:
     no targets in the settings, no project in a known directory on that base, no CMake.
     """
     base = project.lock.base(onto)
@@ -185,7 +185,7 @@ def effects_on(
 def _compared(
     builds: Mapping[str, Build], before: str | None, after: str | None
 ) -> tuple[Change, ...] | None:
-    """The changes between two trees; None where one of them is not there or not known."""
+    """The changes between two trees; None if one of them is not there or not known."""
     if before is None or after is None or builds[before].problems or builds[after].problems:
         return None
     return compare(builds[before], builds[after])

@@ -82,8 +82,8 @@ class Prober:
     def probe_all(self, questions: Sequence[BuildQuestion]) -> list[Build]:
         """What each project builds, in order; those not known yet side by side.
 
-        Raises :class:`PatchqError` where there is no CMake to evaluate them with, and
-        :class:`~patchq.sandbox.runner.NoSandboxError` where there is no sandbox and a question is
+        Raises :class:`PatchqError` if there is no CMake to evaluate them with, and
+        :class:`~patchq.sandbox.runner.NoSandboxError` if there is no sandbox and a question is
         not trusted.
         """
         installed = find_cmake()
@@ -240,7 +240,7 @@ class _Run:
         )
 
     def take(self, evaluation: Evaluation) -> None:
-        """Read the trace; leaves ``build`` empty where the run has to be made again."""
+        """Read the trace; leaves ``build`` empty if the run has to be made again."""
         escape = standins.find_escape(
             evaluation.trace,
             project=self._layout.project,
@@ -296,7 +296,7 @@ class _Run:
         return calls
 
     def _inside(self, file: str) -> str | None:
-        """The path in the project of an absolute one, None where it is not in it."""
+        """The path in the project of an absolute one, None if it is not in it."""
         prefix = f"{self._layout.project}/"
         return file.removeprefix(prefix) if file.startswith(prefix) else None
 

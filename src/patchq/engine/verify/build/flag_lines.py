@@ -59,7 +59,7 @@ class FlagLines:
     def find(self, index: int, flag: str) -> Where:
         """The line that ``flag``, an argument of the call ``index``, is written on.
 
-        Where it is put together from parts, the line that does so.
+        If it is put together from parts, the line that does so.
         """
         key = (index, flag)
         if key not in self._known:

@@ -27,7 +27,7 @@ class InertSince:
     def since(self, target: Target, purpose: Sequence[Change]) -> Evidence | None:
         """The commit from which on ``target`` is built as after ``purpose`` without the patch.
 
-        ``purpose`` is what the patch changes for a target that it acts on. None where upstream
+        ``purpose`` is what the patch changes for a target that it acts on. None if upstream
         does not build so on the base, has done so on every base that can be asked, or where no
         commit shows the difference.
         """
@@ -67,7 +67,7 @@ class InertSince:
         return span.evidence(EvidenceKind.MERGED, text, found) if found else None
 
     def _done(self, tree: str, target: Target, purpose: Sequence[Change]) -> bool | None:
-        """Whether a tree builds as asked; None where that is not known."""
+        """Whether a tree builds as asked; None if that is not known."""
         found = self._located(tree)
         if found is None:
             return None

@@ -39,7 +39,7 @@ class ProjectFiles:
         return cls(files)
 
     def oid(self, path: str) -> str | None:
-        """The id of a file's content, None where there is no such file."""
+        """The id of a file's content, None if there is no such file."""
         entry = self.files.get(path)
         return entry.oid if entry else None
 

@@ -14,7 +14,7 @@ from patchq.git.store import Store
 class SeriesPart:
     """A patch in its place; ``alone`` on the base; ``left_out``: the whole series without it.
 
-    None where a three-way merge cannot take it apart from its neighbours.
+    None if a three-way merge cannot take it apart from its neighbours.
     """
 
     step: PatchStep

@@ -13,8 +13,8 @@ from patchq.model.verification import Build, TargetBuild
 def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
     """The build of the patched tree for each target of the settings; none without a project.
 
-    Raises :class:`~patchq.errors.PatchqError` where there is no CMake to evaluate it with,
-    :class:`~patchq.errors.UpstreamError` where there is no sandbox and no trust.
+    Raises :class:`~patchq.errors.PatchqError` if there is no CMake to evaluate it with,
+    :class:`~patchq.errors.UpstreamError` if there is no sandbox and no trust.
     """
     project, directory = subject.project, subject.recipe.project
     targets = project.settings.targets

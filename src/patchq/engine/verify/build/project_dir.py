@@ -13,7 +13,7 @@ ROOT = "."
 
 
 def project_at(objects: Objects, tree: str, directory: str) -> str | None:
-    """The tree of the project that lies in ``directory``, None where there is none."""
+    """The tree of the project that lies in ``directory``, None if there is none."""
     entry = Entry(TREE_MODE, tree) if directory == ROOT else objects.entry(tree, directory)
     if entry is None or not entry.is_tree or objects.file(entry.oid, LISTS) is None:
         return None
@@ -23,7 +23,7 @@ def project_at(objects: Objects, tree: str, directory: str) -> str | None:
 def known_directories(project: Project) -> tuple[str, ...]:
     """Where the recipes of the workspace say that the project lies, newer bases first.
 
-    Raises :class:`~patchq.errors.InputError` where a recipe is malformed.
+    Raises :class:`~patchq.errors.InputError` if a recipe is malformed.
     """
     workspace, found = project.workspace, dict[str, None]()
     for name in reversed(workspace.series_names()):

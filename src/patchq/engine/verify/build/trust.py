@@ -16,7 +16,7 @@ from patchq.sandbox.runner import NoSandboxError
 def is_trusted(workspace: Workspace, base: Base) -> bool:
     """Whether exactly the tree of ``base`` is trusted.
 
-    Raises :class:`~patchq.errors.InputError` where the record is malformed.
+    Raises :class:`~patchq.errors.InputError` if the record is malformed.
     """
     return any(record.tree == base.tree for record in workspace.trust())
 
@@ -24,7 +24,7 @@ def is_trusted(workspace: Workspace, base: Base) -> bool:
 def trust(workspace: Workspace, base: Base) -> bool:
     """Record that the tree of ``base`` is trusted; False where it was already.
 
-    Raises as :func:`is_trusted` does, and :class:`~patchq.errors.PatchqError` where the disk
+    Raises as :func:`is_trusted` does, and :class:`~patchq.errors.PatchqError` if the disk
     refuses.
     """
     if is_trusted(workspace, base):

@@ -20,7 +20,7 @@ _PLATFORM = re.compile(r"-(?:[^-.]+\.)*[^-]*?_(x86_64|aarch64|ppc64le|s390x|armv
 def manifest_predictions(manifest: Path) -> tuple[Prediction, ...]:
     """The predictions in an export's manifest.
 
-    Raises :class:`InputError` where it is none, or holds no prediction.
+    Raises :class:`InputError` if it is none, or holds no prediction.
     """
     where = Where(str(manifest))
     try:
@@ -48,7 +48,7 @@ def verify_wheel(
 ) -> WheelReport:
     """Compare a wheel with the prediction for ``machine``, else for its platform's processor.
 
-    Raises :class:`InputError` where ``file`` is no wheel, or where it is not certain which
+    Raises :class:`InputError` if ``file`` is no wheel, or where it is not certain which
     prediction is the one.
     """
     chosen = _chosen(file, predictions, machine)

@@ -45,7 +45,7 @@ _SUFFIXES = {0x100000: "a", 0x200000: "f"}
 def read_wheel(file: Path) -> tuple[Library, ...]:
     """The libraries of a wheel that hold GPU code, by path.
 
-    Raises :class:`InputError` where ``file`` is no wheel, or a library is cut off.
+    Raises :class:`InputError` if ``file`` is no wheel, or a library is cut off.
     """
     try:
         with zipfile.ZipFile(file) as wheel:
@@ -57,7 +57,7 @@ def read_wheel(file: Path) -> tuple[Library, ...]:
 
 
 def read_library(path: str, content: bytes) -> Library:
-    """What the shared library ``content`` holds; raises :class:`InputError` where it is cut off."""
+    """What the shared library ``content`` holds; raises :class:`InputError` if it is cut off."""
     cubins, ptx = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
     counted = {_CUBIN: cubins, _PTX: ptx}
     try:

@@ -58,7 +58,7 @@ class CMake:
     ) -> Evaluation:
         """Run the stand-ins with ``variables``; the project's files are among ``reads``.
 
-        Raises :class:`PatchqError` where it does not come to an end of its own.
+        Raises :class:`PatchqError` if it does not come to an end of its own.
         """
         with tempfile.TemporaryDirectory(prefix="patchq-trace-") as holder:
             scratch = Path(holder).resolve()
@@ -126,7 +126,7 @@ def _events(trace: Path) -> list[dict[str, Any]]:
 
 @cache
 def find_cmake() -> CMake:
-    """The CMake to use; raises :class:`PatchqError` where there is none that serves."""
+    """The CMake to use; raises :class:`PatchqError` if there is none that serves."""
     programs = [path for path in (_packaged(), shutil.which("cmake")) if path]
     unfit = []
     for program in programs:

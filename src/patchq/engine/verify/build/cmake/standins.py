@@ -68,7 +68,7 @@ def replaced(commands: Iterable[str]) -> str:
 def find_escape(
     trace: Iterable[Mapping[str, Any]], *, project: Path, others: Sequence[Path]
 ) -> Remark | None:
-    """The first call of the project that got behind the stand-ins, None where there is none.
+    """The first call of the project that got behind the stand-ins, None if there is none.
 
     That is one of a command that nothing of a project may call, and one that made a stand-in read
     outside of ``project`` and of ``others``, which CMake and the stand-ins need.
