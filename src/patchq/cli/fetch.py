@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -36,16 +35,12 @@ def fetch(
       patchq --upstream ~/src/sglang fetch
       patchq fetch --whole
     """
-    from patchq.engine.workspace.upstream import fetch_bases, is_url
-    from patchq.git.remote import Remote
+    from patchq.engine.workspace.upstream import fetch_bases
 
     run = session(context)
     bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
-    places = (place for place in (run.upstream, run.lock.upstream) if place and is_url(place))
-    url = next(places, None)
-    remote = url and Remote(url, run.store.directory, terminal=sys.stderr.isatty())
     rows = []
-    for base, outcome in fetch_bases(run.workspace, run.store, remote or None, bases):
+    for base, outcome in fetch_bases(run.workspace, run.store, run.fetch_remote, bases):
         rows.append({"name": base.name, "commit": base.commit, "outcome": outcome.value})
         if not json:
             typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")

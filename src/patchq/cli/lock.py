@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,15 +65,12 @@ def lock(
 
 
 def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) -> None:
-    from patchq.engine.workspace.upstream import Upstream, add_bases, lock_names, parse_request
-    from patchq.git.remote import Remote
+    from patchq.engine.workspace.upstream import add_bases, lock_names, parse_request
 
     requests = [parse_request(name) for name in names]
     if after is not None:
         run.lock.position(after)
-    location = run.upstream or run.lock.upstream
-    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
-    upstream = Upstream(run.store, remote)
+    upstream = run.upstream_refs
     pins = lock_names(run.lock, upstream, requests)
     with run.writing() as workspace:
         label = " ".join(["lock", *names])
@@ -104,13 +100,9 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
 def _replace_archive(run: Session, name: str) -> int:
     """Lock the tag, and judge what the archive did not cover; 1 if some of it needs review."""
     from patchq.engine.workspace.replace_archive import find_replacement, write_replacement
-    from patchq.engine.workspace.upstream import Upstream
-    from patchq.git.remote import Remote
 
-    location = run.upstream or run.lock.upstream
-    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
     with run.writing() as workspace:
-        found = find_replacement(workspace.lock(), Upstream(run.store, remote), name)
+        found = find_replacement(workspace.lock(), run.upstream_refs, name)
         write_replacement(workspace, found, f"lock {name} --replace-archive")
     archive = found.archive.archive
     typer.echo(f"{name} = {found.base.commit} ({found.origin}; trust on first use)")
@@ -156,16 +148,13 @@ def _judge_again(run: Session, name: str, replaced: Replaced) -> int:
 
 
 def _check(run: Session, names: list[str], *, as_json: bool) -> None:
-    from patchq.engine.workspace.upstream import Upstream, moved
+    from patchq.engine.workspace.upstream import moved
     from patchq.errors import UpstreamError
-    from patchq.git.remote import Remote
 
-    location = run.upstream or run.lock.upstream
     bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
-    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
     bad, rows = [], []
     run.store.check(base for base in bases if run.store.objects.has(base.commit))
-    for base, found in moved(Upstream(run.store, remote), bases):
+    for base, found in moved(run.upstream_refs, bases):
         rows.append({"name": base.name, "locked": base.commit, "upstream": found})
         if found not in (None, base.commit):
             bad.append(base.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,14 +88,11 @@ def next_tag(
 def _locked(run: Session, tag: str | None, *, dry_run: bool) -> str:
     """The tag to look at, in the lock from now on."""
     from patchq.engine.workspace.tags import newer_tags, upstream_tags
-    from patchq.engine.workspace.upstream import Upstream, add_bases, lock_names, parse_request
-    from patchq.git.remote import Remote
+    from patchq.engine.workspace.upstream import add_bases, lock_names, parse_request
 
     if tag is not None and tag in run.lock.names:
         return tag
-    location = run.upstream or run.lock.upstream
-    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
-    upstream = Upstream(run.store, remote)
+    upstream = run.upstream_refs
     if tag is None:
         newer = newer_tags(run.lock, upstream_tags(upstream))
         if not newer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -27,13 +26,9 @@ def outdated(
       patchq outdated --json
     """
     from patchq.engine.workspace.tags import newer_tags, upstream_tags
-    from patchq.engine.workspace.upstream import Upstream
-    from patchq.git.remote import Remote
 
     run = session(context)
-    location = run.upstream or run.lock.upstream
-    remote = Remote(location, run.store.directory, terminal=sys.stderr.isatty())
-    tags = upstream_tags(Upstream(run.store, remote))
+    tags = upstream_tags(run.upstream_refs)
     newer = newer_tags(run.lock, tags, pre=pre)
     if json:
         output.document("outdated", {"newest": run.lock.bases[-1].name, "tags": list(newer)})

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from patchq.engine.workspace.project import Project
+    from patchq.engine.workspace.upstream import Upstream
+    from patchq.git.remote import Remote
     from patchq.git.store import Store
     from patchq.model.lock import Lock
     from patchq.model.settings import Settings
@@ -94,18 +96,35 @@ class Session:
         """The project with the lock as it is now, after a command has added to it."""
         return replace(self.project, lock=self.workspace.lock())
 
-    def bring(self, names: Sequence[str]) -> None:
-        """Fetch locked bases that the store lacks; raises :class:`UpstreamError`."""
-        from patchq.engine.workspace.upstream import fetch_bases, is_url
-        from patchq.git.remote import Remote
+    @property
+    def upstream_refs(self) -> Upstream:
+        """Upstream's refs, read where ``--upstream`` or the lock says."""
+        from patchq.engine.workspace.upstream import Upstream
 
-        bases = [self.lock.base(name) for name in names]
+        return Upstream(self.store, self._remote(self.upstream or self.lock.upstream))
+
+    @property
+    def fetch_remote(self) -> Remote | None:
+        """What bases are fetched from: the first of ``--upstream`` and the lock that is a URL."""
+        from patchq.engine.workspace.upstream import is_url
+
         places = (place for place in (self.upstream, self.lock.upstream) if place)
         url = next(filter(is_url, places), None)
-        remote = Remote(url, self.store.directory, terminal=sys.stderr.isatty()) if url else None
+        return self._remote(url) if url else None
+
+    def _remote(self, location: str) -> Remote:
+        from patchq.git.remote import Remote
+
+        return Remote(location, self.store.directory, terminal=sys.stderr.isatty())
+
+    def bring(self, names: Sequence[str]) -> None:
+        """Fetch locked bases that the store lacks; raises :class:`UpstreamError`."""
+        from patchq.engine.workspace.upstream import fetch_bases
+
+        bases = [self.lock.base(name) for name in names]
         self.notice(f"fetching {', '.join(names)}")
         with self.progress("fetch") as progress:
-            found = fetch_bases(self.workspace, self.store, remote, bases)
+            found = fetch_bases(self.workspace, self.store, self.fetch_remote, bases)
             for number, (base, _) in enumerate(found, 1):
                 progress(number, len(bases), base.name)
 
