@@ -50,12 +50,18 @@ class GateReader:
         self._facts = facts
         helpers = sorted((name, repr(value)) for name, value in facts.helpers.items())
         self._identity = [helpers, sorted(facts.macros.items())]
+        self._gates: dict[str, tuple[Gate, ...]] = {}
         self._kept = KeptAnswers(project.cache / "gates", _VERSION, _read, _write)
 
     def gates(self, base: Base) -> tuple[Gate, ...]:
-        """Every gate of a base, by path and line."""
+        """Every gate of a base, by path and line; its tree is searched once."""
+        if base.tree not in self._gates:
+            self._gates[base.tree] = self._search(base.tree)
+        return self._gates[base.tree]
+
+    def _search(self, tree: str) -> tuple[Gate, ...]:
         words = {*self._facts.helpers, *self._facts.macros}
-        found = files_with_words(self._store.git, base.tree, words)
+        found = files_with_words(self._store.git, tree, words)
         spec = GitIgnoreSpec.from_lines(self._facts.paths) if self._facts.paths else None
         paths = sorted(
             path
@@ -65,7 +71,7 @@ class GateReader:
         return tuple(
             Gate(path, each.function, each.line, each.text, each.answer, each.leaves, each.end)
             for path in paths
-            for each in self.conditions(base.tree, path)
+            for each in self.conditions(tree, path)
         )
 
     def conditions(self, tree: str, path: str) -> tuple[Condition, ...]:
@@ -89,8 +95,9 @@ class GateReader:
 
 def compare_gates(span: UpstreamRange, reader: GateReader) -> tuple[GateChange, ...]:
     """The gates of the newer base that are new there, or give another answer than before."""
-    before = {gate_key(gate): gate for gate in reader.gates(span.old)}
-    counted = Counter(map(gate_key, reader.gates(span.old)))
+    old = reader.gates(span.old)
+    before = {gate_key(gate): gate for gate in old}
+    counted = Counter(map(gate_key, old))
     changed: list[tuple[Gate, GateState, bool | None]] = []
     for gate in reader.gates(span.new):
         key = gate_key(gate)
