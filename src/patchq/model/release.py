@@ -127,6 +127,10 @@ class Gate:
     end: int = 0
 
 
+ANSWER_WORDS = {True: "true", False: "false", None: "undecided"}
+"""What a condition is on a target, in a word."""
+
+
 class GateState(Enum):
     """How a gate differs from the older base."""
 

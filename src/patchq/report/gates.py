@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from patchq.model.release import Gate, GateChange
+from patchq.model.release import ANSWER_WORDS, Gate, GateChange
 from patchq.report.commit import commit_of
 from patchq.report.document import render_document
 from patchq.report.jsonreport import evidence_fields
@@ -16,7 +16,6 @@ from patchq.report.terminal import INDENT, Writer
 
 SCHEMA = "patchq.gates/1"
 
-_WORDS = {True: "true", False: "false", None: "undecided"}
 _STYLES = {True: "green", False: "red", None: "yellow"}
 
 
@@ -38,7 +37,9 @@ def render_gate_changes(
     """Print what is new or changed since another base, with the commit of each."""
     writer = Writer(console)
     for change in changes:
-        before = f", {_WORDS[change.before]} before" if change.state.value == "changed" else ""
+        before = (
+            f", {ANSWER_WORDS[change.before]} before" if change.state.value == "changed" else ""
+        )
         writer.words(f"{change.gate.path} ({change.state.value}{before})", style="bold")
         _gate(writer, change.gate)
         commit = commit_of(change.evidence) if change.evidence else None
@@ -51,13 +52,13 @@ def render_gate_changes(
 def _gate(writer: Writer, gate: Gate) -> None:
     place = f"{gate.line}" + (f" {gate.function}" if gate.function else "")
     leaves = " (then leaves)" if gate.leaves else ""
-    text = f"{_WORDS[gate.answer]:9}  {place}: {gate.text}{leaves}"
+    text = f"{ANSWER_WORDS[gate.answer]:9}  {place}: {gate.text}{leaves}"
     writer.words(text, INDENT // 2, style=_STYLES[gate.answer])
 
 
 def _sum(tag: str, target: str, gates: Sequence[Gate]) -> str:
     counts = Counter(gate.answer for gate in gates)
-    parts = [f"{counts[answer]} {word}" for answer, word in _WORDS.items() if counts[answer]]
+    parts = [f"{counts[answer]} {word}" for answer, word in ANSWER_WORDS.items() if counts[answer]]
     return f"{tag} for {target}: {len(gates)} gates, {', '.join(parts) or 'none'}"
 
 
@@ -77,7 +78,7 @@ def render_gates_json(
             {
                 **_fields(change.gate),
                 "state": change.state.value,
-                "before": _WORDS[change.before] if change.state.value == "changed" else None,
+                "before": ANSWER_WORDS[change.before] if change.state.value == "changed" else None,
                 "evidence": evidence_fields(change.evidence) if change.evidence else None,
             }
             for change in changes
@@ -91,6 +92,6 @@ def _fields(gate: Gate) -> dict[str, Any]:
         "function": gate.function,
         "line": gate.line,
         "condition": gate.text,
-        "answer": _WORDS[gate.answer],
+        "answer": ANSWER_WORDS[gate.answer],
         "leaves": gate.leaves,
     }

@@ -20,6 +20,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.model.release import (
+    ANSWER_WORDS,
     GateChange,
     GateState,
     NameChange,
@@ -304,9 +305,4 @@ def _gate_words(group: Sequence[GateChange]) -> str:
     gate, state = group[0].gate, group[0].state
     place = f"{gate.path}:{gate.line}" + (f" {gate.function}" if gate.function else "")
     more = f", and {len(group) - 1} more" if len(group) > 1 else ""
-    return f"{state.value}, {answer_word(gate.answer)}: {gate.text} ({place}){more}"
-
-
-def answer_word(answer: bool | None) -> str:
-    """What a condition is on a target, in a word."""
-    return {True: "true", False: "false", None: "undecided"}[answer]
+    return f"{state.value}, {ANSWER_WORDS[gate.answer]}: {gate.text} ({place}){more}"
