@@ -11,9 +11,9 @@ from typing import Any
 
 from miniature import Miniature
 
-from patchq.engine.verify.build.architectures import architectures
-from patchq.engine.verify.build.cmake.program import find_cmake
-from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
+from patchq.engine.build.architectures import architectures
+from patchq.engine.build.cmake.program import find_cmake
+from patchq.engine.build.evaluate import BuildQuestion, Prober
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
 from patchq.model.settings import BuildSettings, Target

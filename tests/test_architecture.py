@@ -18,6 +18,7 @@ FLOORS = (
     ("git",),
     ("archives",),
     ("engine.workspace", "engine.languages", "demo"),
+    ("engine.build",),
     ("engine.series",),
     ("engine.judge", "engine.backport"),
     ("engine.rebase", "engine.importing"),

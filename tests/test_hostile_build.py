@@ -13,11 +13,11 @@ from miniature import MakeMiniature, Miniature
 from probing import Bench, lists
 from workspaces import make_workspace
 
-from patchq.engine.verify.build.cmake.lists import harmless
-from patchq.engine.verify.build.cmake.program import find_cmake
-from patchq.engine.verify.build.cmake.standins import find_escape
-from patchq.engine.verify.build.evaluate import BuildQuestion
-from patchq.engine.verify.build.values import LIMIT
+from patchq.engine.build.cmake.lists import harmless
+from patchq.engine.build.cmake.program import find_cmake
+from patchq.engine.build.cmake.standins import find_escape
+from patchq.engine.build.evaluate import BuildQuestion
+from patchq.engine.build.values import LIMIT
 from patchq.errors import InputError, Where
 from patchq.model.prediction import predict, prediction_facts, read_predictions
 from patchq.model.settings import BuildSettings, Target

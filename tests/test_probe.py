@@ -11,11 +11,11 @@ import pytest
 from miniature import MakeMiniature
 from probing import SETTINGS, Bench, configure, lists, shape
 
-from patchq.engine.verify.build.architectures import property_flags
-from patchq.engine.verify.build.cmake import program as cmake
-from patchq.engine.verify.build.cmake.program import CMake, Evaluation, find_cmake
-from patchq.engine.verify.build.evaluate import BuildQuestion
-from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
+from patchq.engine.build.architectures import property_flags
+from patchq.engine.build.cmake import program as cmake
+from patchq.engine.build.cmake.program import CMake, Evaluation, find_cmake
+from patchq.engine.build.evaluate import BuildQuestion
+from patchq.engine.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.errors import PatchqError, Where
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build

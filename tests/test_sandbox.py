@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from patchq.engine.verify.build.cmake.program import find_cmake
+from patchq.engine.build.cmake.program import find_cmake
 from patchq.errors import PatchqError
 from patchq.sandbox import landlock, seccomp, wrappers
 from patchq.sandbox.command import Command, Confinement, Finished, Limits

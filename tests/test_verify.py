@@ -13,8 +13,8 @@ from commandline import CommandLine
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
+from patchq.engine.build.cmake import program as cmake
 from patchq.engine.series.selection import select
-from patchq.engine.verify.build.cmake import program as cmake
 from patchq.engine.verify.build.effect import effects_on
 from patchq.engine.verify.parse import reader_of
 from patchq.engine.verify.verify import verify_series

@@ -62,7 +62,7 @@ def demo(
 
 def _trust(directory: Path) -> None:
     """The demo wrote its upstream itself: it works on machines without a sandbox too."""
-    from patchq.engine.verify.build.trust import trust
+    from patchq.engine.build.trust import trust
     from patchq.model.workspace import Workspace
 
     workspace = Workspace(directory.resolve())

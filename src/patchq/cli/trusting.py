@@ -20,7 +20,7 @@ TrustUpstream = Annotated[
 
 def record_trust(run: Session, tag: str) -> None:
     """Trust exactly the tree that the base ``tag`` has in the lock."""
-    from patchq.engine.verify.build.trust import trust
+    from patchq.engine.build.trust import trust
 
     base = run.lock.base(tag)
     if trust(run.workspace, base):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from posixpath import basename
 
+from patchq.engine.build.layout import LISTS
 from patchq.engine.rebase.rebase import Rebased
 from patchq.engine.series.variants import recipe_of
 from patchq.engine.verify.build.check import architectures
-from patchq.engine.verify.build.layout import LISTS
 from patchq.engine.verify.requirements import Line, Requirements
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError

@@ -1,1 +1,1 @@
-"""What a CMake project builds for a target, found without building it."""
+"""What a series, and each patch of it, does to what the project builds."""

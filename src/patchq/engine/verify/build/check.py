@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from patchq.engine.build.layout import LISTS
+from patchq.engine.build.project_dir import project_at
 from patchq.engine.verify.build.effect import Evaluated, Evaluator
-from patchq.engine.verify.build.layout import LISTS
-from patchq.engine.verify.build.project_dir import project_at
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
-from patchq.engine.verify.build.layout import is_cmake
-from patchq.engine.verify.build.project_dir import directory_in, project_at
+from patchq.engine.build.evaluate import BuildQuestion, Prober
+from patchq.engine.build.layout import is_cmake
+from patchq.engine.build.project_dir import directory_in, project_at
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
 from patchq.model.lock import Base

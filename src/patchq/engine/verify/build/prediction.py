@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from patchq.engine.verify.build.evaluate import BuildQuestion, Prober
-from patchq.engine.verify.build.layout import LISTS
-from patchq.engine.verify.build.project_dir import project_at
-from patchq.engine.verify.build.trust import is_trusted, sandbox_for
+from patchq.engine.build.evaluate import BuildQuestion, Prober
+from patchq.engine.build.layout import LISTS
+from patchq.engine.build.project_dir import project_at
+from patchq.engine.build.trust import is_trusted, sandbox_for
 from patchq.engine.verify.subject import Subject
 from patchq.model.verification import Build, TargetBuild
 

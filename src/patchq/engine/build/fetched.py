@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from patchq.engine.verify.build.flag_lines import Call
+from patchq.engine.build.flag_lines import Call
 from patchq.model.verification import Fetched
 
 _KEYS = ("URL", "URL_HASH", "URL_MD5", "GIT_REPOSITORY", "GIT_TAG")

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
 
-from patchq.engine.verify.build.architectures import architectures, property_flags
-from patchq.engine.verify.build.expressions import Context, UnknownExpressionError, evaluate
-from patchq.engine.verify.build.flag_lines import Call, FlagLines
+from patchq.engine.build.architectures import architectures, property_flags
+from patchq.engine.build.expressions import Context, UnknownExpressionError, evaluate
+from patchq.engine.build.flag_lines import Call, FlagLines
 from patchq.errors import Where
 from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchq.engine.verify.build.layout import LISTS
+from patchq.engine.build.layout import LISTS
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.git.objects import TREE_MODE, Entry, Objects

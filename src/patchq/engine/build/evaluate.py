@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from patchq.engine.verify.build import (
+from patchq.engine.build import (
     architectures,
     expressions,
     fetched,
@@ -30,14 +30,14 @@ from patchq.engine.verify.build import (
     trace,
     values,
 )
-from patchq.engine.verify.build.cmake import lists, program, standins
-from patchq.engine.verify.build.cmake.program import CMake, Evaluation, find_cmake
-from patchq.engine.verify.build.fetched import fetched_sources
-from patchq.engine.verify.build.flag_lines import Call
-from patchq.engine.verify.build.layout import ProjectFiles, ProjectLayout, is_cmake
-from patchq.engine.verify.build.stored import KeptBuild, kept_builds, placed
-from patchq.engine.verify.build.trace import Reading
-from patchq.engine.verify.build.values import bounded_build, read_marks
+from patchq.engine.build.cmake import lists, program, standins
+from patchq.engine.build.cmake.program import CMake, Evaluation, find_cmake
+from patchq.engine.build.fetched import fetched_sources
+from patchq.engine.build.flag_lines import Call
+from patchq.engine.build.layout import ProjectFiles, ProjectLayout, is_cmake
+from patchq.engine.build.stored import KeptBuild, kept_builds, placed
+from patchq.engine.build.trace import Reading
+from patchq.engine.build.values import bounded_build, read_marks
 from patchq.errors import Where
 from patchq.git.store import Store
 from patchq.model.settings import BuildSettings, CommandKind, Target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from patchq.engine.verify.build.cmake.lists import harmless
+from patchq.engine.build.cmake.lists import harmless
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
 
 LISTS = "CMakeLists.txt"

@@ -13,7 +13,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
-from patchq.engine.verify.build.cmake.lists import BEHIND, REFUSED, gets_behind
+from patchq.engine.build.cmake.lists import BEHIND, REFUSED, gets_behind
 from patchq.errors import Where
 from patchq.model.verification import Remark
 

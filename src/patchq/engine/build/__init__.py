@@ -1,0 +1,1 @@
+"""What a CMake project builds for a target, found without building it."""
