@@ -12,7 +12,7 @@ from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.edit.session import Refreshed, RefreshedPatch
+    from patchq.engine.edit.refresh import Refreshed, RefreshedPatch
 
 
 def refresh(
@@ -36,8 +36,9 @@ def refresh(
       patchq refresh
       patchq refresh --amend --json
     """
-    from patchq.engine.edit.session import close, finish, is_written
-    from patchq.engine.edit.session import refresh as take_back
+    from patchq.engine.edit.refresh import finish, is_written
+    from patchq.engine.edit.refresh import refresh as take_back
+    from patchq.engine.edit.session import close
 
     run = session(context)
     with run.going_on() as workspace:
@@ -55,7 +56,7 @@ def refresh(
 
 
 def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
-    from patchq.engine.edit.session import What
+    from patchq.engine.edit.refresh import What
 
     told = [each for each in refreshed.outcomes if each.what != (What.UNCHANGED,)]
     for each in told:
@@ -72,7 +73,7 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
 
 
 def _names(outcome: RefreshedPatch) -> str:
-    from patchq.engine.edit.session import What
+    from patchq.engine.edit.refresh import What
 
     if outcome.old is None:
         return outcome.name

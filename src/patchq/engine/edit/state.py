@@ -12,6 +12,8 @@ from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
 from patchq.errors import PatchqError
+from patchq.git.store import Store
+from patchq.git.worktree import Worktree
 from patchq.model.workspace import Workspace
 
 FILE = "edit.json"
@@ -124,3 +126,8 @@ _FILE = StateFile(
     _read,
     _written,
 )
+
+
+def worktree_of(workspace: Workspace, store: Store) -> Worktree:
+    """The worktree of the open edit, there or not."""
+    return Worktree(store, workspace.state_dir / WORKTREE)
