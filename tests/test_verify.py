@@ -432,8 +432,8 @@ def test_a_patch_that_does_not_apply_ends_it(series: Series) -> None:
         ("a.toml", "[a]\nb = 1\n", "[a]\nb = \n", None),
         ("a.json", '{"a": 1}\n', '{"a": 1,\n}\n', 2),
         ("a.yaml", "a: !custom 1\n---\nb: 2\n", "a: [1\nb: 2\n", 2),
-        ("a.cmake", "set(A 1)\n", "set(A 1\nset(B 2)\n", None),
-        ("sub/CMakeLists.txt", "if(A)\nendif()\n", "if(A)\nset(B 1)\n", None),
+        ("a.cmake", "set(A 1)\n", "set(A 1\nset(B 2)\n", 1),
+        ("sub/CMakeLists.txt", "if(A)\nendif()\n", "set(B 1)\nif(A)\n", 2),
     ],
 )
 def test_touched_files_parse(

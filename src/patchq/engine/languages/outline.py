@@ -1,7 +1,7 @@
 """Which function, class or kernel a line of source belongs to.
 
-Python is read with its own parser, C, C++, CUDA and CMake with tree-sitter. A file that does not
-parse, or of another language, has no symbols to speak of: nothing is concluded from it.
+Python is read with its own parser, C, C++ and CUDA with tree-sitter, CMake by its own rules. A file
+that does not parse, or of another language, has no symbols: nothing is concluded from it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from patchq.engine.languages.cmake_text import NotCMakeError, blocks
 from patchq.engine.languages.python_text import NotPythonError, parse
 
 if TYPE_CHECKING:
@@ -129,17 +130,15 @@ def _python_statements(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 
 
 @cache
-def _parser(language: str) -> Parser:
+def _parser() -> Parser:
     import tree_sitter
-    import tree_sitter_cmake
     import tree_sitter_cuda
 
-    grammar = {"cuda": tree_sitter_cuda, "cmake": tree_sitter_cmake}[language]
-    return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 
 
 def _cuda(content: bytes) -> Outline | None:
-    return Outline(tuple(_cuda_definitions(_parser("cuda").parse(content).root_node)))
+    return Outline(tuple(_cuda_definitions(_parser().parse(content).root_node)))
 
 
 def _cuda_definitions(root: Node) -> Iterator[Definition]:
@@ -170,20 +169,16 @@ def _cuda_name(node: Node) -> str | None:
 
 
 def _cmake(content: bytes) -> Outline | None:
-    return Outline(tuple(_cmake_definitions(_parser("cmake").parse(content).root_node)))
-
-
-def _cmake_definitions(root: Node) -> Iterator[Definition]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if node.type in ("function_def", "macro_def"):
-            arguments = node.named_children[0].named_children
-            words = [c for c in arguments if c.type == "argument_list"]
-            name = _text(words[0].named_children[0]) if words else ""
-            yield Definition(name.lower(), node.start_point.row, node.end_point.row)
-        else:
-            waiting += reversed(node.named_children)
+    try:
+        found = [block for block in blocks(content) if block.opened.name in ("function", "macro")]
+    except NotCMakeError:
+        return None
+    return Outline(
+        tuple(
+            Definition(block.opened.argument.lower(), block.opened.first - 1, block.closed.last - 1)
+            for block in sorted(found, key=lambda block: block.opened.first)
+        )
+    )
 
 
 def _text(node: Node) -> str:

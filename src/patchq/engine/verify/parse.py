@@ -9,6 +9,7 @@ from collections.abc import Callable
 import yaml
 
 from patchq.engine.languages import python_text
+from patchq.engine.languages.cmake_text import NotCMakeError, blocks
 from patchq.engine.languages.python_text import NotPythonError
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
@@ -100,20 +101,10 @@ def _yaml(content: bytes) -> None:
 
 
 def _cmake(content: bytes) -> None:
-    import tree_sitter
-    import tree_sitter_cmake
-
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cmake.language()))
-    node = parser.parse(content).root_node
-    if not node.has_error:
-        return
-    while True:
-        wrong = next((child for child in node.children if child.has_error), None)
-        if wrong is None or node.is_missing:
-            break
-        node = wrong
-    text = f"{node.type} is missing" if node.is_missing else "a command is not well formed"
-    raise _ParseError(text, node.start_point.row + 1)
+    try:
+        blocks(content)
+    except NotCMakeError as error:
+        raise _ParseError(error.text, error.line) from error
 
 
 _READERS: dict[str, Callable[[bytes], None]] = {
