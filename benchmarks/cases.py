@@ -20,7 +20,8 @@ from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entry
-from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
+from patchq.model.diff import ChangeKind, FileChange, Hunk
+from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
 
 _BATCH = 40

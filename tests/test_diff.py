@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.diff import ChangeKind, find_diff, scan
+from patchq.model.diff import ChangeKind, scan
+from patchq.model.diff_layout import find_diff
 
 SIMPLE = b"""\
 diff --git a/f.py b/f.py

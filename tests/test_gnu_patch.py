@@ -16,7 +16,8 @@ from workspaces import placed
 from patchq.engine.judge.judge import FOR_GNU_PATCH
 from patchq.engine.series.hunks import splice
 from patchq.engine.series.rewrite import gnu_places
-from patchq.model.diff import scan, split_lines
+from patchq.model.diff import scan
+from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Verdict
 
 PATH = "dev.yaml"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from commandline import CommandLine
 
-from patchq.engine.series.lint import Code, Finding, Severity, fix, lint, lint_workspace
+from patchq.engine.series.lint import fix, lint, lint_workspace
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
+from patchq.model.lint import Code, Finding, Severity
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.workspace import Workspace
 

@@ -14,7 +14,7 @@ from patchq.model.workspace import LOCK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.series.lint import Finding, Severity
+    from patchq.model.lint import Finding, Severity
     from patchq.model.workspace import Workspace
 
 
@@ -42,7 +42,8 @@ def lint(
       patchq lint
       patchq lint v0.5.17 --fix
     """
-    from patchq.engine.series.lint import Severity, lint, lint_workspace
+    from patchq.engine.series.lint import lint, lint_workspace
+    from patchq.model.lint import Severity
 
     here = session(context)
     findings = list(lint_workspace(here.workspace))

@@ -1,11 +1,8 @@
 """Look inside a unified diff: which files, which hunks, which lines.
 
-Nothing here rewrites or applies a diff; git does that. Two steps: :func:`layout` finds where
-sections and hunks lie, by counting, and never fails; :func:`scan` says what they mean, and raises
-on what git would refuse or, worse, silently leave out.
-
-The rules are those of ``git apply`` (its ``apply.c``, and git-diff(1), "Generating patch text with
--p"); empty context lines without their space are GNU diff's and patch's.
+Nothing here rewrites or applies a diff; git does that. :mod:`patchq.model.diff_layout` finds where
+sections and hunks lie; :func:`scan` says what they mean, and raises on what git would refuse or,
+worse, silently leave out.
 """
 
 from __future__ import annotations
@@ -13,69 +10,36 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from itertools import accumulate
 
 from patchq.errors import InputError, Where
+from patchq.model.diff_layout import (
+    BINARY,
+    BINARY_DATA,
+    COMBINED,
+    FIELD,
+    HUNK,
+    FileSection,
+    HunkSpan,
+    layout,
+    names_only,
+    split_lines,
+)
+from patchq.model.diff_paths import STAMP, as_text, is_epoch, name_pairs, unquoted
 from patchq.model.names import DEEPEST, MOST_BYTES, is_dot_gitmodules, is_inside
 
-_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_FIELD = re.compile(
-    rb"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|rename old"
-    rb"|rename new|copy from|copy to|similarity index|dissimilarity index|index|---|\+\+\+)"
-    rb" ([^\r\n]*)"
-)
-# git needs less: the words before the value are enough for it
-_GIT_FIELD = re.compile(
-    rb"(?:(?:old|new|new file|deleted file) mode\s+\S+\s*$|(?:rename|copy) (?:from|to|old|new) \S"
-    rb"|(?:dis)?similarity index\s+\S+\s*$|index \S*\.\.\S)"
-)
-_BINARY = re.compile(rb"Binary files (.+) and (.+) differ\r?\n?$")
-_BINARY_DATA = re.compile(rb"GIT binary patch\r?\n?$")
-_BINARY_BLOCK = re.compile(rb"(?:literal|delta) \d+\r?\n?$")
-_COMBINED = re.compile(rb"diff --(cc|combined) ")
-_DECORATION = re.compile(
-    rb"={10,}|RCS file: |retrieving revision |diff -|IDEA additional info:|Subsystem: |<\+>"
-)
-_NAMED_ONLY = re.compile(
-    rb"(?:Only in [^:\r\n]+: .+|Binary files .+ and .+ differ|Files .+ and .+ differ"
-    rb"|Symbolic links .+ and .+ differ|File .+ is an? .+ while file .+ is an? .+"
-    rb"|Submodule \S.* (?:[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}.*|\(new submodule\).*)"
-    rb"|Binary file .+ has changed|=== (?:renamed|removed|added) (?:file|directory) '.+'.*)"
-    rb"\r?\n?"
-)
-"""Lines that tell of a change without its content, as diff(1), git, hg and bzr write them.
-
-What they name is in no hunk, so that whoever applies the diff loses it."""
 _INDEX = re.compile(r"([^. ]*)\.\.([^ ]*)(?: (.*))?$")
 _BLOB = re.compile(r"[0-9a-f]{4,64}")
 _MODE = re.compile(r"\s*0*([0-7]{1,6})(?:\s|$)")
 _REGULAR = re.compile(r"100[0-7]{3}")
 _LINK_MODES = ("120000", "160000")
-_STAMP = re.compile(
-    r"(?:\t.*|\s+(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d).*)$", re.DOTALL
-)  # a tab, or what old diffs put there
-_EPOCH = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.0+)? ([-+]\d\d):?(\d\d)")
-_ESCAPE = re.compile(rb"\\([abtnvfr\"\\]|[0-3][0-7]{2})")
-_ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
 NAMED_HINT = (
     "The diff only names it, so it would be lost. Make the diff anew: `diff -ruN` or "
     "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
 )
-_SIGNATURE = (b"--", b"---")
 _REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
 _DEV_NULL = "/dev/null"
-
-_SIDES = {
-    b" ": (1, 1),
-    b"\n": (1, 1),
-    b"\r": (1, 1),
-    b"-": (1, 0),
-    b"+": (0, 1),
-    b"\\": (0, 0),
-}
-"""How much a line of a hunk counts on the old and on the new side, by its first byte."""
 
 
 @dataclass(frozen=True)
@@ -152,87 +116,6 @@ class FileChange:
         return tuple(dict.fromkeys(path for path in (self.old, self.new) if path is not None))
 
 
-@dataclass(frozen=True)
-class HunkSpan:
-    """The lines of a hunk, header included: what ``@@`` says, and what stands there.
-
-    If the two differ, ``stop`` is after the last line that can be the hunk's.
-    """
-
-    start: int
-    stop: int
-    old_start: int
-    new_start: int
-    says: tuple[int, int]
-    found: tuple[int, int]
-
-    @property
-    def complete(self) -> bool:
-        """Whether the header's counts are true."""
-        return self.says == self.found
-
-
-@dataclass(frozen=True)
-class FileSection:
-    """The lines of one file's section: its header from ``start`` to ``body``, then its hunks.
-
-    git's own header begins at ``header``: svn and JetBrains write an ``Index:`` above it. What
-    stands between the last hunk and the next section (a mail signature, blank lines) starts at
-    ``tail``.
-    """
-
-    start: int
-    header: int
-    body: int
-    hunks: tuple[HunkSpan, ...]
-    tail: int
-
-
-def split_lines(raw: bytes) -> list[bytes]:
-    """The lines of ``raw`` with their endings; only a newline ends a line."""
-    lines = [line + b"\n" for line in raw.split(b"\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
-
-
-def find_diff(raw: bytes) -> int:
-    """The offset of the first file section in ``raw``, or its length where there is none.
-
-    A line counts only together with those that must follow it, so that prose may speak of diffs.
-    """
-    lines = split_lines(raw)
-    for index in range(len(lines)):
-        if _starts_section(lines, index):
-            return sum(map(len, lines[:index]))
-    return len(raw)
-
-
-def layout(lines: Sequence[bytes]) -> tuple[FileSection, ...]:
-    """Where the sections and hunks of a diff lie, in lines from 0; never fails."""
-    sections: list[FileSection] = []
-    index = 0
-    while index < len(lines):
-        if not (_starts_section(lines, index) or _BINARY.match(lines[index])):
-            index += 1
-            continue
-        start, header = index, _git_header(lines, index)
-        body = _header_end(lines, header)
-        hunks: list[HunkSpan] = []
-        index = body
-        while index < len(lines) and (counts := _HUNK.match(lines[index])):
-            hunks.append(_measure(lines, index, counts))
-            index = hunks[-1].stop
-        if lines[body - 1].startswith(b"GIT binary patch"):
-            index = _binary_end(lines, body)
-        sections.append(FileSection(start, header, body, tuple(hunks), index))
-    return tuple(sections)
-
-
-def names_only(line: bytes) -> bool:
-    """Whether a line beside the hunks tells of a change whose content the diff does not have."""
-    return _NAMED_ONLY.fullmatch(line) is not None
-
-
 def scan(
     diff: bytes, *, strip: int = 1, directory: str = "", where: Where | None = None
 ) -> tuple[FileChange, ...]:
@@ -259,134 +142,6 @@ def scan(
     return tuple(changes)
 
 
-def _is_pair(lines: Sequence[bytes], index: int) -> bool:
-    """Whether ``---``, ``+++`` and ``@@`` follow each other here."""
-    window = lines[index : index + 3]
-    return len(window) == 3 and all(
-        line.startswith(mark)
-        for line, mark in zip(window, (b"--- ", b"+++ ", b"@@ -"), strict=True)
-    )
-
-
-def _git_header(lines: Sequence[bytes], start: int) -> int:
-    """Where git's own header begins in a section that an ``Index:`` line opens; else ``start``."""
-    index = start
-    while index < len(lines) and (index == start or _DECORATION.match(lines[index])):
-        if lines[index].startswith(b"diff --git "):
-            return index if _starts_section(lines, index) else start
-        if not lines[start].startswith(b"Index: "):
-            break
-        index += 1
-    return start
-
-
-def _binary_end(lines: Sequence[bytes], start: int) -> int:
-    """The line after git's binary data, of which there are up to two blocks."""
-    index = start
-    while index < len(lines) and _BINARY_BLOCK.match(lines[index]):
-        while index < len(lines) and lines[index].strip():
-            index += 1
-        if index < len(lines) and index + 1 < len(lines) and _BINARY_BLOCK.match(lines[index + 1]):
-            index += 1
-    return index
-
-
-def _starts_section(lines: Sequence[bytes], index: int) -> bool:
-    line = lines[index]
-    if line.startswith(b"--- "):
-        return _is_pair(lines, index)
-    if not line.startswith((b"diff -", b"Index: ")) or index + 1 >= len(lines):
-        return False
-    follower = lines[index + 1]
-    if line.startswith(b"diff --git "):
-        if follower.startswith(b"--- "):
-            return lines[index + 2 : index + 3] != [] and lines[index + 2].startswith(b"+++ ")
-        found = _GIT_FIELD.match(follower) or _HUNK.match(follower)
-        return bool(found or _BINARY.match(follower) or _BINARY_DATA.match(follower))
-    if _COMBINED.match(line):
-        return _FIELD.match(follower) is not None
-    if line.startswith(b"Index: ") and follower.startswith((b"==========", b"IDEA additional")):
-        return True
-    return _is_pair(lines, index + 1) or _BINARY.match(follower) is not None
-
-
-def _header_end(lines: Sequence[bytes], start: int) -> int:
-    """The first line from ``start`` on that is not of the section's header."""
-    git = lines[start].startswith(b"diff --")
-    index = start
-    while index < len(lines):
-        line = lines[index]
-        if _BINARY.match(line) or _BINARY_DATA.match(line):
-            return index + 1
-        if line.startswith(b"+++ ") and not lines[start].startswith(b"diff --git "):
-            return index + 1
-        decoration = not git and _DECORATION.match(line) and not line.startswith(b"diff --git ")
-        if index > start and not (decoration or _FIELD.match(line)):
-            return index
-        index += 1
-    return index
-
-
-def _is_hunk_line(line: bytes) -> bool:
-    return line[:1] in _SIDES and (line[:1] != b"\r" or line == b"\r\n")
-
-
-def _is_signature(lines: Sequence[bytes], index: int) -> bool:
-    """A mail's ``-- ``, or a bare ``---``: not a removed line, for no hunk goes on after it."""
-    follower = lines[index + 1 : index + 2]
-    ends = not follower or not _is_hunk_line(follower[0]) or not follower[0].strip()
-    return lines[index].rstrip() in _SIGNATURE and ends
-
-
-def _count(lines: Sequence[bytes]) -> tuple[int, int]:
-    sides = [_SIDES[line[:1]] for line in lines]
-    return sum(old for old, _ in sides), sum(new for _, new in sides)
-
-
-def _measure(lines: Sequence[bytes], start: int, header: re.Match[bytes]) -> HunkSpan:
-    """Find a hunk's end by its counts; where they are wrong, by what its lines look like."""
-    old_start, old_count, new_start, new_count = (
-        1 if part is None else int(part) for part in header.groups()
-    )
-    old, new, stop, context = 0, 0, start + 1, False
-    while stop < len(lines) and _is_hunk_line(lines[stop]):
-        if old >= old_count and new >= new_count and lines[stop][:1] != b"\\":
-            break
-        # between two hunks with context there is context: this is the next file's header
-        if context and _is_pair(lines, stop):
-            break
-        plus_old, plus_new = _SIDES[lines[stop][:1]]
-        context = context or plus_old == plus_new == 1
-        old, new, stop = old + plus_old, new + plus_new, stop + 1
-    says = (old_count, new_count)
-    if (old, new) != says or _goes_on(lines, stop):
-        stop = _run_end(lines, start + 1)
-        old, new = _count(lines[start + 1 : stop])
-    return HunkSpan(start, stop, old_start, new_start, says, (old, new))
-
-
-def _goes_on(lines: Sequence[bytes], index: int) -> bool:
-    """Whether a line that only a hunk can have follows a hunk that is full."""
-    if index >= len(lines) or lines[index][:1] not in (b" ", b"+", b"-"):
-        return False
-    blank = not lines[index].strip()
-    return not (blank or _is_signature(lines, index) or _is_pair(lines, index))
-
-
-def _run_end(lines: Sequence[bytes], start: int) -> int:
-    stop = start
-    while (
-        stop < len(lines)
-        and _is_hunk_line(lines[stop])
-        and not _is_signature(lines, stop)
-        and not _is_pair(lines, stop)
-    ):
-        stop += 1
-    while stop > start and lines[stop - 1] in (b"\n", b"\r\n"):
-        stop -= 1
-    return stop
-
-
 @dataclass(frozen=True)
 class _Reader:
     """Reads one section."""
@@ -402,14 +157,14 @@ class _Reader:
         """The section's meaning; ``start`` and ``end`` are its offsets."""
         section = self.section
         header = self.lines[section.header : section.body]
-        if _COMBINED.match(header[0]):
+        if COMBINED.match(header[0]):
             raise self._error(
                 section.start,
                 "a combined diff of a merge cannot be applied",
                 "Take the merge's change against its first parent: git diff MERGE^1 MERGE.",
             )
         fields = {
-            match[1].decode(): _text(match[2]) for line in header if (match := _FIELD.match(line))
+            match[1].decode(): as_text(match[2]) for line in header if (match := FIELD.match(line))
         }
         for verb in ("old", "new"):
             if f"rename {verb}" in fields:
@@ -419,7 +174,7 @@ class _Reader:
             self._check_named(section.start, section.body)
         elif not fields and not section.hunks:
             raise self._error(section.start, "git would pass over this section: it has no header")
-        binary = any(_BINARY.match(line) or _BINARY_DATA.match(line) for line in header)
+        binary = any(BINARY.match(line) or BINARY_DATA.match(line) for line in header)
         hunks = tuple(self._hunk(number, span) for number, span in enumerate(section.hunks, 1))
         self._check_tail()
         if git:
@@ -502,14 +257,14 @@ class _Reader:
         """No change may only be named: whoever applies the diff would lose it in silence."""
         for index in range(start, end):
             if names_only(self.lines[index]):
-                told = _text(self.lines[index]).strip()
+                told = as_text(self.lines[index]).strip()
                 raise self._error(index, f"a change without its content: {told!r}", NAMED_HINT)
 
     def _check_tail(self) -> None:
         """No hunk may stand apart: git refuses it, or takes it for prose."""
         self._check_named(self.section.tail, self.end)
         for index in range(self.section.tail, self.end):
-            if _HUNK.match(self.lines[index]):
+            if HUNK.match(self.lines[index]):
                 raise self._error(
                     index,
                     "this hunk does not follow another hunk or a file's header",
@@ -530,13 +285,13 @@ class _Reader:
 
     def _side(self, field: str) -> str | None:
         """The path of a ``---`` or ``+++`` line; None for /dev/null."""
-        name = _unquote(field) if field.startswith('"') else _STAMP.sub("", field)
+        name = unquoted(field) if field.startswith('"') else STAMP.sub("", field)
         return None if name == _DEV_NULL else self._strip(name, self.strip)
 
     def _git_paths(self, fields: dict[str, str]) -> tuple[str | None, str | None, ChangeKind]:
         for verb, kind in (("rename", ChangeKind.RENAME), ("copy", ChangeKind.COPY)):
             if f"{verb} from" in fields and f"{verb} to" in fields:
-                ends = (_unquote(fields[f"{verb} {end}"]) for end in ("from", "to"))
+                ends = (unquoted(fields[f"{verb} {end}"]) for end in ("from", "to"))
                 # these lines have no a/ and b/, so one component less is stripped
                 old, new = (self._strip(path, max(self.strip - 1, 0)) for path in ends)
                 return old, new, kind
@@ -554,9 +309,9 @@ class _Reader:
 
     def _named_path(self) -> str:
         """The one path that both halves of a ``diff --git`` line name."""
-        line = _text(self.lines[self.section.header]).rstrip("\r\n")
+        line = as_text(self.lines[self.section.header]).rstrip("\r\n")
         names = line.removeprefix("diff --git ")
-        for left, right in _halves(names):
+        for left, right in name_pairs(names):
             try:
                 old, new = self._strip(left, self.strip), self._strip(right, self.strip)
             except InputError:
@@ -579,9 +334,9 @@ class _Reader:
         if "---" not in fields or "+++" not in fields:
             raise self._error(self.section.start, "this section holds no change")
         old, new = self._side(fields["---"]), self._side(fields["+++"])
-        if old is None or _is_epoch(fields["---"]):
+        if old is None or is_epoch(fields["---"]):
             return None, new, ChangeKind.ADD
-        if new is None or _is_epoch(fields["+++"]):
+        if new is None or is_epoch(fields["+++"]):
             return old, None, ChangeKind.DELETE
         path = old if new.startswith(old) else new
         if len(hunks) == 1 and (hunks[0].old_start, hunks[0].old_count) == (0, 0):
@@ -610,50 +365,10 @@ def _is_bad_remark(line: bytes) -> bool:
     return line[:1] == b"\\" and (line[:2] != b"\\ " or len(line) < _REMARK)
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
-
-
 def _blob(written: str | None) -> str | None:
     """An id of a blob, None for the one of no file, and for what is no id."""
     named = written and _BLOB.fullmatch(written) and written.strip("0")
     return written if named else None
-
-
-def _is_epoch(field: str) -> bool:
-    """Whether the time after a file's name is the epoch: how ``diff -N`` says "not there"."""
-    match = _EPOCH.search(field)
-    if match is None:
-        return False
-    try:
-        moment = datetime.strptime(
-            f"{match[1]} {match[2]}{match[3]}", "%Y-%m-%d %H:%M:%S %z"
-        ).astimezone(UTC)
-    except (ValueError, OverflowError):  # no date that there is
-        return False
-    return moment == datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _unquote(name: str) -> str:
-    """A name as git and GNU diff C-quote it where it holds unusual bytes."""
-    if not (name.startswith('"') and '"' in name[1:]):
-        return name
-    inner = name[1 : name.rindex('"')].encode("utf-8", "surrogateescape")
-
-    def byte(match: re.Match[bytes]) -> bytes:
-        code = match[1]
-        return bytes([_ESCAPED[code[0]] if len(code) == 1 else int(code, 8)])
-
-    return _text(_ESCAPE.sub(byte, inner))
-
-
-def _halves(names: str) -> list[tuple[str, str]]:
-    """The ways to read ``a/x b/x``, where a space may also be part of a name."""
-    quoted = re.match(r'("(?:[^"\\]|\\.)*") (.+)$', names) or re.match(r'(.+?) (".*")$', names)
-    if quoted:
-        return [(_unquote(quoted[1]), _unquote(quoted[2]))]
-    spaces = (index for index, char in enumerate(names) if char == " ")
-    return [(names[:index], names[index + 1 :]) for index in spaces]
 
 
 def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:

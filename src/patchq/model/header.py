@@ -15,17 +15,8 @@ from functools import cached_property
 from itertools import dropwhile
 
 from patchq.errors import InputError, Where
-from patchq.model.header_message import (
-    MBOX_LINE,
-    SEPARATOR,
-    STAT_END,
-    HeaderForm,
-    Trailer,
-    bare_line,
-    continues,
-    decoded,
-    read_message,
-)
+from patchq.model.header_lines import SEPARATOR, STAT_END, Trailer, continues
+from patchq.model.header_message import MBOX_LINE, HeaderForm, bare_line, decoded, read_message
 from patchq.model.predicate import Predicate, parse_predicate, path_span
 
 _ZERO_COMMIT = re.compile(r"From 0+ ")

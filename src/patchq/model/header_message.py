@@ -11,46 +11,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 
+from patchq.model.header_lines import (
+    FIELD,
+    SEPARATOR,
+    Line,
+    Trailer,
+    is_ours,
+    joined,
+    paragraph_end,
+    read_fields,
+    split_notes,
+    split_trailers,
+    trimmed,
+    without_stat,
+)
 from patchq.model.header_people import persons, sender, unfolded
 
 MBOX_LINE = re.compile(r"From \S+ .*\d\d:\d\d:\d\d")
-_FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]+(.*)|)$")
-_CHERRY_PICK = re.compile(r"\(cherry picked from commit [0-9a-f]+\)$")
 _COMMIT = re.compile(r"commit [0-9a-f]{7,64}\b")
 _REPLY = re.compile(r"\s*(?:Re:\s*)*", re.IGNORECASE)
-_DIFFSTAT = re.compile(
-    r" .+ \| +(?:\d+ ?[-+]*|Bin\b.*)$| \d+ files? changed\b"
-    r"| (?:create|delete) mode [0-7]{6} | mode change [0-7]{6} | (?:rename|copy) .+ \(\d+%\)$"
-)
-STAT_END = re.compile(r" \d+ files? changed\b")
-SEPARATOR = re.compile(r"---\s*$")
 _ZERO_OR_ID = re.compile(r"From [0-9a-f]{40} ")
 _HG = "# HG changeset patch"
 _ONELINE = re.compile(r"[0-9a-f]{7,40} (?:\([^()]*\) )?(?=\S)")
 _MAIL_FIELDS = {"from", "author", "subject", "date"}
 _RAW_AUTHOR = re.compile(r"author (.+>) (\d{1,11}) ([-+][01]\d[0-5]\d)$", re.ASCII)
 _MESSAGE_FIELDS = {"description", "subject", "from", "author", "date"}
-_DEP3 = {
-    "origin",
-    "bug",
-    "forwarded",
-    "reviewed-by",
-    "acked-by",
-    "last-update",
-    "applied-upstream",
-    "upstream-status",  # OpenEmbedded's, with CVE
-    "cve",
-}
-_VENDOR = {
-    "x-kind",
-    "x-upstream-pr",
-    "x-requires",
-    "x-retire-when",
-    "x-expect",
-    "x-verify",
-    "x-watch",
-    "x-drift-accepted",
-}
 
 
 class HeaderForm(Enum):
@@ -58,24 +43,6 @@ class HeaderForm(Enum):
 
     MAIL = "mail"
     PLAIN = "plain"
-
-
-@dataclass(frozen=True)
-class Trailer:
-    """A field, continuation lines folded into one; ``line`` counts from 1 in the header."""
-
-    key: str
-    value: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.value}"
-
-
-@dataclass(frozen=True)
-class _Line:
-    number: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -93,7 +60,7 @@ class Message:
 
 def read_message(raw: bytes) -> Message:
     lines = [
-        _Line(number, text.removesuffix("\r"))
+        Line(number, text.removesuffix("\r"))
         for number, text in enumerate(decoded(raw).split("\n"), 1)
     ]
     mail = _split_mail(lines)
@@ -119,44 +86,20 @@ def bare_line(text: str) -> str:
     return re.sub(r"^# ?", "", text)
 
 
-def continues(text: str) -> bool:
-    return text[:1] in (" ", "\t") and bool(text.strip())
-
-
-def _uncommented(lines: Sequence[_Line]) -> list[_Line]:
+def _uncommented(lines: Sequence[Line]) -> list[Line]:
     """Lines without their leading ``#`` where all lines have one."""
     written = [line for line in lines if line.text.strip()]
     if not written or not all(line.text.startswith("#") for line in written):
         return list(lines)
-    return [_Line(line.number, bare_line(line.text)) for line in lines]
+    return [Line(line.number, bare_line(line.text)) for line in lines]
 
 
-def _fold(lines: Sequence[_Line]) -> list[Trailer] | None:
-    """Lines as fields with their continuations; None if one is neither."""
-    fields: list[tuple[str, list[str], int]] = []
-    for line in lines:
-        match = _FIELD.match(line.text)
-        if match:
-            fields.append((match[1], [(match[2] or "").strip()], line.number))
-        elif fields and continues(line.text):
-            fields[-1][1].append(line.text.strip())
-        else:
-            return None
-    return [Trailer(key, " ".join(parts).strip(), number) for key, parts, number in fields]
-
-
-def _is_ours(key: str) -> bool:
-    """Whether a field says something of the patch, not of the mail it came in."""
-    key = key.lower()
-    return key in _DEP3 or key in _VENDOR or key.startswith("bug-")
-
-
-def _split_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | None:
+def _split_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]] | None:
     """The fields of a mail's header and the lines of its body; None if it is no mail."""
     mbox = bool(MBOX_LINE.match(lines[0].text))
     rest = lines[1:] if mbox else lines
-    end = _paragraph_end(rest)
-    fields = _fold(rest[:end])
+    end = paragraph_end(rest)
+    fields = read_fields(rest[:end])
     if not fields:
         return None
     keys = {entry.key.lower() for entry in fields}
@@ -165,36 +108,36 @@ def _split_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | N
     return fields, list(rest[end:])
 
 
-def _split_loose_mail(lines: Sequence[_Line]) -> tuple[list[Trailer], list[_Line]] | None:
+def _split_loose_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]] | None:
     """A mail that StGit took for a message: blank lines stand between its first lines."""
     if not MBOX_LINE.match(lines[0].text) or not _ZERO_OR_ID.match(lines[0].text):
         return None
-    rest, fields = _trim(lines[1:]), list[Trailer]()
+    rest, fields = trimmed(lines[1:]), list[Trailer]()
     while rest:
         notes = (i for i, line in enumerate(rest) if SEPARATOR.match(line.text))
-        end = min(_paragraph_end(rest), next(notes, len(rest)))
-        found = _fold(rest[:end])
+        end = min(paragraph_end(rest), next(notes, len(rest)))
+        found = read_fields(rest[:end])
         if not found or any(entry.key.lower() not in _MAIL_FIELDS for entry in found):
             break
         fields += found
-        rest = _trim(rest[end:])
+        rest = trimmed(rest[end:])
     return (fields, rest) if any(entry.key.lower() == "subject" for entry in fields) else None
 
 
-def _read_mail(fields: Sequence[Trailer], lines: list[_Line]) -> Message:
+def _read_mail(fields: Sequence[Trailer], lines: list[Line]) -> Message:
     head = {entry.key.lower(): unfolded(entry.value) for entry in reversed(fields)}
     lines, inner = _in_body_headers(lines)
     head |= inner
-    body, notes = _split_notes(lines)
-    prose, trailers = _split_trailers(body)
+    body, notes = split_notes(lines)
+    prose, trailers = split_trailers(body)
     return Message(
         form=HeaderForm.MAIL,
         subject=_untagged(head.get("subject", "")),
         author=sender(persons(head.get("from"))[0]),
         date=head.get("date"),
-        body=_join(prose),
+        body=joined(prose),
         trailers=(
-            *(entry for entry in fields if _is_ours(entry.key)),
+            *(entry for entry in fields if is_ours(entry.key)),
             *_others(fields, ("from",)),
             *trailers,
         ),
@@ -202,12 +145,12 @@ def _read_mail(fields: Sequence[Trailer], lines: list[_Line]) -> Message:
     )
 
 
-def _in_body_headers(lines: list[_Line]) -> tuple[list[_Line], dict[str, str]]:
+def _in_body_headers(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
     """From, Subject and Date at the top of a mail's body, which stand for those of the mail."""
-    lines = _trim(lines)
+    lines = trimmed(lines)
     found: dict[str, str] = {}
     for number, line in enumerate(lines):
-        match = _FIELD.match(line.text)
+        match = FIELD.match(line.text)
         if match is None or match[1].lower() not in ("from", "subject", "date"):
             return lines[number:], found
         found[match[1].lower()] = (match[2] or "").strip()
@@ -232,39 +175,39 @@ def _untagged(subject: str) -> str:
     return " ".join(subject[start:].split())
 
 
-def _read_plain(lines: list[_Line]) -> Message:
-    lines = _trim(_without_stat(lines))
+def _read_plain(lines: list[Line]) -> Message:
+    lines = trimmed(without_stat(lines))
     if lines and _COMMIT.match(lines[0].text):
         return _read_git_log(lines)
-    lines, notes = _split_notes(lines)
-    end = _paragraph_end(lines)
-    fields = _fold(lines[:end])
+    lines, notes = split_notes(lines)
+    end = paragraph_end(lines)
+    fields = read_fields(lines[:end])
     if fields and any(
-        entry.key.lower() in _MESSAGE_FIELDS or _is_ours(entry.key) for entry in fields
+        entry.key.lower() in _MESSAGE_FIELDS or is_ours(entry.key) for entry in fields
     ):
         return _read_dep3(lines[:end], lines[end:], fields, notes)
     if len(lines) == 1 and (oneline := _ONELINE.match(lines[0].text)):
-        lines = [_Line(lines[0].number, lines[0].text[oneline.end() :])]
+        lines = [Line(lines[0].number, lines[0].text[oneline.end() :])]
     lines, values = _signed(lines)
-    prose, trailers = _split_trailers(lines[1:])
+    prose, trailers = split_trailers(lines[1:])
     author, date = sender(values.get("from", values.get("author"))), values.get("date")
     return _plain([*lines[:1], *prose], trailers, notes, author, date)
 
 
-def _signed(lines: list[_Line]) -> tuple[list[_Line], dict[str, str]]:
+def _signed(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
     """Author and date in a paragraph of their own behind the subject, as StGit exports them."""
     if not lines[1:] or lines[1].text.strip():
         return lines, {}
-    rest = _trim(lines[1:])
-    end = _paragraph_end(rest)
-    fields = _fold(rest[:end]) or ()
+    rest = trimmed(lines[1:])
+    end = paragraph_end(rest)
+    fields = read_fields(rest[:end]) or ()
     values = {entry.key.lower(): entry.value for entry in fields}
     if not values or not values.keys() <= _MAIL_FIELDS - {"subject"}:
         return lines, {}
     return [lines[0], *rest[end:]], values
 
 
-def _read_hg(lines: Sequence[_Line]) -> Message:
+def _read_hg(lines: Sequence[Line]) -> Message:
     """``hg export``: fields as comments, then the message; a date's zone counts west of UTC."""
     end = next((i for i, line in enumerate(lines) if not line.text.startswith("#")), len(lines))
     words = [line.text[1:].strip().split(" ", 1) for line in lines[:end]]
@@ -273,54 +216,42 @@ def _read_hg(lines: Sequence[_Line]) -> Message:
     moment = date and datetime.fromtimestamp(
         int(date[1]), timezone(timedelta(seconds=-int(date[2])))
     )
-    message, notes = _split_notes(_trim(lines[end:]))
-    prose, trailers = _split_trailers(message[1:])
+    message, notes = split_notes(trimmed(lines[end:]))
+    prose, trailers = split_trailers(message[1:])
     author = sender(values.get("User"))
     return _plain(
         [*message[:1], *prose], trailers, notes, author, moment.isoformat() if moment else None
     )
 
 
-def _without_stat(lines: list[_Line]) -> list[_Line]:
-    """Lines without the diffstats among them, which no prose is."""
-    kept: list[_Line] = []
-    ended = False
-    for line in lines:
-        kept.append(line)
-        ended = bool(STAT_END.match(line.text) or (ended and _DIFFSTAT.match(line.text)))
-        while ended and kept and _DIFFSTAT.match(kept[-1].text):
-            kept.pop()
-    return kept
-
-
 def _plain(
-    prose: list[_Line],
+    prose: list[Line],
     trailers: Sequence[Trailer],
     notes: str,
     author: str | None = None,
     date: str | None = None,
 ) -> Message:
     """A message whose subject is the first line of its prose."""
-    prose = _trim(prose)
+    prose = trimmed(prose)
     return Message(
         form=HeaderForm.PLAIN,
         subject=_untagged(prose[0].text) if prose else "",
         author=author,
         date=date,
-        body=_join(prose[1:]),
+        body=joined(prose[1:]),
         trailers=tuple(trailers),
         notes=notes,
     )
 
 
 def _read_dep3(
-    header: list[_Line], rest: list[_Line], fields: Sequence[Trailer], notes: str
+    header: list[Line], rest: list[Line], fields: Sequence[Trailer], notes: str
 ) -> Message:
-    prose, trailers = _split_trailers(rest)
+    prose, trailers = split_trailers(rest)
     values = {entry.key.lower(): entry.value for entry in reversed(fields)}
     described = _described(header)
     return _plain(
-        [*described, _Line(0, ""), *prose],
+        [*described, Line(0, ""), *prose],
         [
             *(entry for entry in fields if entry.key.lower() not in _MESSAGE_FIELDS),
             *_others(fields, ("from", "author")),
@@ -332,116 +263,41 @@ def _read_dep3(
     )
 
 
-def _described(header: Sequence[_Line]) -> list[_Line]:
+def _described(header: Sequence[Line]) -> list[Line]:
     """The lines of Description or Subject; a lone dot is an empty line, as in Debian's files."""
-    described: list[_Line] = []
+    described: list[Line] = []
     inside = False
     for line in header:
-        if match := _FIELD.match(line.text):
+        if match := FIELD.match(line.text):
             inside = match[1].lower() in ("description", "subject")
             text = match[2] or ""
         else:
             text = "" if line.text.strip() == "." else line.text[1:]
         if inside:
-            described.append(_Line(line.number, text))
+            described.append(Line(line.number, text))
     return described
 
 
-def _read_git_log(lines: Sequence[_Line]) -> Message:
+def _read_git_log(lines: Sequence[Line]) -> Message:
     """``git show`` and ``git log -p``: fields, then the message indented by four spaces."""
-    end = _paragraph_end(lines)
+    end = paragraph_end(lines)
     values = _log_fields(lines[1:end])
-    message = [_Line(line.number, line.text.removeprefix("    ")) for line in lines[end:]]
-    message, notes = _split_notes(_trim(message))
-    prose, trailers = _split_trailers(message[1:])
+    message = [Line(line.number, line.text.removeprefix("    ")) for line in lines[end:]]
+    message, notes = split_notes(trimmed(message))
+    prose, trailers = split_trailers(message[1:])
     date = values.get("authordate", values.get("date"))
     return _plain([*message[:1], *prose], trailers, notes, values.get("author"), date)
 
 
-def _log_fields(lines: Sequence[_Line]) -> dict[str, str]:
+def _log_fields(lines: Sequence[Line]) -> dict[str, str]:
     """Author and date as ``git show`` tells them, in any ``--format`` it has a name for."""
     for line in lines:
         if match := _RAW_AUTHOR.match(line.text):
             moment = datetime.fromtimestamp(int(match[2]), _zone(match[3]))
             return {"author": match[1], "date": moment.isoformat()}
-    return {entry.key.lower(): entry.value for entry in _fold(lines) or ()}
+    return {entry.key.lower(): entry.value for entry in read_fields(lines) or ()}
 
 
 def _zone(text: str) -> timezone:
     minutes = int(text[1:3]) * 60 + int(text[3:])
     return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
-
-
-def _split_notes(lines: list[_Line]) -> tuple[list[_Line], str]:
-    """What stands before a line ``---``, and the text after it that is not a diffstat."""
-    for index, line in enumerate(lines):
-        if SEPARATOR.match(line.text):
-            notes = [
-                note
-                for note in lines[index + 1 :]
-                if not _DIFFSTAT.match(note.text) and not SEPARATOR.match(note.text)
-            ]
-            return lines[:index], _join(notes)
-    return lines, ""
-
-
-def _split_trailers(lines: list[_Line]) -> tuple[list[_Line], tuple[Trailer, ...]]:
-    """Prose and fields: of the last paragraph, and of any that holds nothing but known fields."""
-    *others, last = _paragraphs(lines) or [[]]
-    prose: list[_Line] = []
-    trailers: list[Trailer] = []
-    for paragraph in others:
-        fields = _fold(paragraph)
-        if fields and all(_is_ours(entry.key) for entry in fields):
-            trailers.extend(fields)
-        else:
-            prose += [*paragraph, _Line(0, "")]
-    rest, fields = _split_last(last)
-    trailers.extend(fields)
-    return (prose + rest, tuple(trailers)) if trailers else (lines, ())
-
-
-def _split_last(paragraph: list[_Line]) -> tuple[list[_Line], list[Trailer]]:
-    """The last paragraph, where git allows other lines (``[name: what]``) among trailers.
-
-    git's rule: a quarter must be trailers, one of them of a kind that is written by tools.
-    """
-    start = next((i for i, line in enumerate(paragraph) if _FIELD.match(line.text)), None)
-    fields = _fold(paragraph)
-    if fields is not None or start is None:
-        return ([], fields) if fields else (paragraph, [])
-    members = [
-        line for line in paragraph[start:] if _FIELD.match(line.text) or continues(line.text)
-    ]
-    numbers = {line.number for line in members}
-    others = [line for line in paragraph if line.number not in numbers]
-    fields = _fold(members) or []
-    written = any(_is_ours(entry.key) or entry.key == "Signed-off-by" for entry in fields)
-    written = written or any(_CHERRY_PICK.match(line.text) for line in others)
-    if written and len(fields) * 3 >= len(others):
-        return others, fields
-    return paragraph, []
-
-
-def _paragraph_end(lines: Sequence[_Line]) -> int:
-    return next((index for index, line in enumerate(lines) if not line.text.strip()), len(lines))
-
-
-def _paragraphs(lines: Sequence[_Line]) -> list[list[_Line]]:
-    paragraphs: list[list[_Line]] = [[]]
-    for line in lines:
-        if line.text.strip():
-            paragraphs[-1].append(line)
-        elif paragraphs[-1]:
-            paragraphs.append([])
-    return [paragraph for paragraph in paragraphs if paragraph]
-
-
-def _trim(lines: Sequence[_Line]) -> list[_Line]:
-    """Lines without empty ones at both ends."""
-    written = [index for index, line in enumerate(lines) if line.text.strip()]
-    return list(lines[written[0] : written[-1] + 1]) if written else []
-
-
-def _join(lines: Sequence[_Line]) -> str:
-    return "\n".join(line.text.rstrip() for line in _trim(lines))

@@ -13,16 +13,8 @@ from functools import cached_property
 from itertools import takewhile
 
 from patchq.errors import InputError, Where
-from patchq.model.diff import (
-    NAMED_HINT,
-    FileChange,
-    HunkSpan,
-    find_diff,
-    layout,
-    names_only,
-    scan,
-    split_lines,
-)
+from patchq.model.diff import NAMED_HINT, FileChange, scan
+from patchq.model.diff_layout import HunkSpan, find_diff, layout, names_only, split_lines
 from patchq.model.header import Header, read_header
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from patchq.engine.importing.places import Places
 from patchq.engine.series.hunks import locate
 from patchq.git.store import Store
-from patchq.model.diff import ChangeKind, FileChange, Hunk, split_lines
+from patchq.model.diff import ChangeKind, FileChange, Hunk
+from patchq.model.diff_layout import split_lines
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 

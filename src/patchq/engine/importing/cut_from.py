@@ -22,7 +22,7 @@ from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.objects import Entry
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
 

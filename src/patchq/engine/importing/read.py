@@ -19,7 +19,7 @@ from pathlib import PurePath
 from patchq.engine.series.message import slug
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
-from patchq.model.diff import FileSection, find_diff, layout, split_lines
+from patchq.model.diff_layout import FileSection, find_diff, layout, split_lines
 from patchq.model.header import Header
 from patchq.model.patch import Patch
 from patchq.model.series import Guard

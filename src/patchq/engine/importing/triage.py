@@ -24,7 +24,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import InputError
 from patchq.git.apply import Applied
 from patchq.git.identity import UNKNOWN_AUTHOR
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, repair
 from patchq.model.triage import Fits, Triage, TriagedFile, generation, generations

@@ -14,7 +14,8 @@ from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entry
-from patchq.model.diff import FileChange, split_lines
+from patchq.model.diff import FileChange
+from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Evidence, EvidenceKind
 
 

@@ -28,7 +28,7 @@ from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_p
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
 from patchq.model.predicate import PredicateKind
 from patchq.model.verdict import (

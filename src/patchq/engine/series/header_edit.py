@@ -14,7 +14,7 @@ from patchq.engine.series.message import Wording, head_of, normalised
 from patchq.errors import InputError, Where
 from patchq.git.store import Store
 from patchq.model.header import Header
-from patchq.model.header_message import Trailer
+from patchq.model.header_lines import Trailer
 from patchq.model.patch import Patch
 
 _COMMENT = re.compile(r"# ?")

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from patchq.git.apply import Applied
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry, Objects
-from patchq.model.diff import FileChange, Hunk, split_lines
+from patchq.model.diff import FileChange, Hunk
+from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
 
 

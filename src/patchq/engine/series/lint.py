@@ -11,14 +11,15 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import get_close_matches
-from enum import Enum
 
 from patchq.engine.series.continuity import gaps
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.header import Header, description
-from patchq.model.header_message import HeaderForm, Trailer
+from patchq.model.header_lines import Trailer
+from patchq.model.header_message import HeaderForm
+from patchq.model.lint import Code, Finding, Severity
 from patchq.model.patch import Patch, repair
 from patchq.model.predicate import parse_predicate
 from patchq.model.retired import provided_by_upstream
@@ -28,52 +29,6 @@ from patchq.model.workspace import RECIPE, SERIES, Workspace
 _PREDICATES = ("x-retire-when", "x-expect", "x-verify")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SEPARATOR = re.compile(rb"^---\s*$", re.M)
-
-
-class Severity(Enum):
-    """``error``: the series does not do what it says; ``warning``: unfinished; ``notice``."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTICE = "notice"
-
-
-class Code(Enum):
-    """What kind of finding it is."""
-
-    BAD_YAML = "bad-yaml"
-    UNLOCKED_SERIES = "unlocked-series"
-    BAD_SERIES = "bad-series"
-    MISSING_FILE = "missing-file"
-    STRAY_FILE = "stray-file"
-    MALFORMED_DIFF = "malformed-diff"
-    DAMAGED = "damaged"
-    NO_SUBJECT = "no-subject"
-    NO_AUTHOR = "no-author"
-    NO_ORIGIN = "no-origin"
-    MALFORMED_FIELD = "malformed-field"
-    DROPPED_TEXT = "dropped-text"
-    NO_END = "no-end"
-    MISSING_REQUIREMENT = "missing-requirement"
-    UNKNOWN_GUARD = "unknown-guard"
-    NEVER_APPLIED = "never-applied"
-    TRAILING_BLANKS = "trailing-blanks"
-    NOT_FOR_QUILT = "not-for-quilt"
-    NO_RECORD = "no-record"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing to look at; ``fixable`` where :func:`fix` puts it right."""
-
-    severity: Severity
-    code: Code
-    where: Where
-    text: str
-    fixable: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.severity.value}: {self.text} [{self.code.value}]"
 
 
 def lint_workspace(workspace: Workspace) -> tuple[Finding, ...]:

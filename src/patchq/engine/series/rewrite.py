@@ -24,7 +24,8 @@ from patchq.errors import PatchqError
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entries, Objects
-from patchq.model.diff import FileChange, Hunk, scan, split_lines
+from patchq.model.diff import FileChange, Hunk, scan
+from patchq.model.diff_layout import split_lines
 from patchq.model.header import replace_path
 from patchq.model.patch import Patch
 

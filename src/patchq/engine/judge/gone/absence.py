@@ -23,7 +23,7 @@ from patchq.engine.languages.tree_index import TreeIndex
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 SMALL = 40
 """Tokens below which code has too few shingles to tell: its names are asked instead."""

@@ -16,7 +16,7 @@ from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import Facts, Import, read_facts
 from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.languages.tokens import Family, family, tokenize
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 _BUILTIN = frozenset(dir(builtins))
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

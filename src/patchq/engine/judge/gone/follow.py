@@ -24,7 +24,7 @@ from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied
 from patchq.git.objects import Entry
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 _LEAST = 20
 """Tokens that a window without a definition must have: shorter ones stand in many places."""

@@ -19,7 +19,7 @@ from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 NEIGHBOURHOOD = 10
 """Lines around a hunk that are looked for as well as all of its definition."""

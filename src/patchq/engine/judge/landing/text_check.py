@@ -12,7 +12,7 @@ from enum import Enum
 
 from patchq.engine.series.hunks import Unit, common_ends
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 _CONTEXT = 3
 _START = b"\0\n"
