@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from patchq.engine.build.cmake.program import find_cmake
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks
 from patchq.engine.languages.outline import outline
-from patchq.engine.verify.build.cmake.program import find_cmake
 
 SAMPLE = """\
 # A comment (
