@@ -10,7 +10,8 @@ import pytest
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.languages.python_modules import FactsCache, read_facts
+from patchq.engine.languages.python_facts import FactsCache
+from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.series.selection import select
 from patchq.engine.verify import imports
 from patchq.engine.verify.subject import put_in_place

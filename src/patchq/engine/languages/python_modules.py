@@ -1,98 +1,19 @@
-"""What the text of a Python module says it imports and defines; no code is ever run.
-
-The facts depend on the text alone, so they are kept under the id of its blob.
-"""
+"""Read the text of a Python module: what it says it imports and defines; no code is ever run."""
 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from pathlib import Path
-from typing import Any
 
-from patchq.engine.languages.python_text import NotPythonError, Walker, parse
-from patchq.kept_answers import KeptAnswers
-
-_FORMAT = 2
-STAR = "*"
+from patchq.engine.languages.python_facts import STAR, Attempt, Facts, Import, Use, When
+from patchq.engine.languages.python_text import NotPythonError, Walker, attribute_path, parse
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _ATTRIBUTE_ERRORS = {"AttributeError", "Exception", "BaseException"}
 _PROBES = {"hasattr", "getattr", "setattr", "delattr"}
-
-
-class When(Enum):
-    """When an import is carried out."""
-
-    LOADING = "loading"  # as the module itself is imported
-    LATER = "later"  # in a function, or only when the file is run as a program
-    NEVER = "never"  # under TYPE_CHECKING: type checkers alone read it
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """An import whose failure is caught, in the ``try`` (or ``suppress``) on ``line``.
-
-    ``fallback``: it stands in the handler, and is carried out where the first try failed.
-    """
-
-    line: int
-    fallback: bool
-
-
-@dataclass(frozen=True)
-class Import:
-    """One name of an import statement.
-
-    ``name`` is what is taken from ``module``, None if the module itself is; ``level`` counts
-    the dots of a relative import. ``bound`` is the name it gets here.
-    """
-
-    module: str
-    level: int
-    name: str | None
-    bound: str
-    line: int
-    when: When
-    attempt: Attempt | None = None
-
-
-@dataclass(frozen=True)
-class Use:
-    """An attribute read from an imported name: ``path`` is the name, then the attributes."""
-
-    path: tuple[str, ...]
-    line: int
-    when: When
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a module's text says.
-
-    ``names`` are bound as it is loaded, ``typing_names`` for type checkers only; ``exported`` is
-    its ``__all__``, None if it has none or computes it. An ``open`` module makes names as it
-    goes (``__getattr__``, ``globals()``), so nothing is missing from it. ``error`` is the line and
-    the message where the text is not Python.
-    """
-
-    imports: tuple[Import, ...] = ()
-    uses: tuple[Use, ...] = ()
-    names: frozenset[str] = frozenset()
-    typing_names: frozenset[str] = frozenset()
-    exported: tuple[str, ...] | None = None
-    open: bool = False
-    error: tuple[int, str] | None = None
-
-    @property
-    def stars(self) -> tuple[Import, ...]:
-        """Its ``from … import *``."""
-        return tuple(item for item in self.imports if item.name == STAR)
 
 
 def read_facts(content: bytes) -> Facts:
@@ -101,64 +22,14 @@ def read_facts(content: bytes) -> Facts:
         tree = parse(content)
     except NotPythonError as error:
         return Facts(error=(error.line or 1, error.text))
+    return facts_of(tree)
+
+
+def facts_of(tree: ast.Module) -> Facts:
+    """The facts of a module that was parsed."""
     reader = _Reader()
     reader.walk(tree)
     return reader.facts()
-
-
-class FactsCache:
-    """Facts in files below ``directory``, by the id of the blob; each is read once."""
-
-    def __init__(self, directory: Path):
-        version = f"{_FORMAT}-python{sys.version_info.major}.{sys.version_info.minor}"
-        self._kept = KeptAnswers(directory, f"patchq.imports/{version}", _read, _written)
-        self._known: dict[str, Facts] = {}
-
-    def get(self, blob: str) -> Facts | None:
-        """What was kept for ``blob``."""
-        if blob not in self._known:
-            kept = self._kept.get(blob)
-            if kept is None:
-                return None
-            self._known[blob] = kept
-        return self._known[blob]
-
-    def put(self, blob: str, facts: Facts) -> None:
-        """Keep ``facts`` for ``blob``."""
-        self._known[blob] = facts
-        self._kept.put(blob, facts)
-
-
-def _written(facts: Facts) -> dict[str, Any]:
-    return {
-        "imports": [
-            [item.module, item.level, item.name, item.bound, item.line, item.when.value]
-            + ([] if item.attempt is None else [item.attempt.line, item.attempt.fallback])
-            for item in facts.imports
-        ],
-        "uses": [[list(use.path), use.line, use.when.value] for use in facts.uses],
-        "names": sorted(facts.names),
-        "typing_names": sorted(facts.typing_names),
-        "exported": facts.exported,
-        "open": facts.open,
-        "error": facts.error,
-    }
-
-
-def _read(kept: dict[str, Any]) -> Facts:
-    exported, error = kept["exported"], kept["error"]
-    return Facts(
-        imports=tuple(
-            Import(module, level, name, bound, line, When(when), Attempt(*rest) if rest else None)
-            for module, level, name, bound, line, when, *rest in kept["imports"]
-        ),
-        uses=tuple(Use(tuple(path), line, When(when)) for path, line, when in kept["uses"]),
-        names=frozenset(kept["names"]),
-        typing_names=frozenset(kept["typing_names"]),
-        exported=None if exported is None else tuple(exported),
-        open=kept["open"],
-        error=None if error is None else (error[0], error[1]),
-    )
 
 
 @dataclass(frozen=True)
@@ -375,7 +246,7 @@ class _Reader(Walker[_Place], ast.NodeVisitor):
             self.rebound.add(name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        path = _path(node)
+        path = attribute_path(node)
         if path is None:
             self.generic_visit(node)
         elif not isinstance(node.ctx, ast.Load):
@@ -447,13 +318,4 @@ def _is_globals(node: ast.expr) -> bool:
 
 def _is_own_entry(node: ast.Subscript) -> bool:
     """``sys.modules[__name__]``: the module puts something else in its own place."""
-    return _path(node.value) == ("sys", "modules") and _last_name(node.slice) == "__name__"
-
-
-def _path(node: ast.expr) -> tuple[str, ...] | None:
-    """``a.b.c`` as its parts, None if it does not begin with a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else None
+    return attribute_path(node.value) == ("sys", "modules") and _last_name(node.slice) == "__name__"

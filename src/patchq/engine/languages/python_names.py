@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from patchq.engine.languages.python_text import NotPythonError, Walker, parse
+from patchq.engine.languages.python_facts import Facts, dotted
+from patchq.engine.languages.python_modules import facts_of
+from patchq.engine.languages.python_text import NotPythonError, Walker, attribute_path, parse
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -39,19 +41,23 @@ class Module:
     tree: ast.Module
 
     @cached_property
+    def _facts(self) -> Facts:
+        return facts_of(self.tree)
+
+    @cached_property
     def names(self) -> frozenset[str]:
-        """Every name bound at the top level."""
-        return frozenset(name for node in _statements(self.tree.body) for name in _bound(node))
+        """Every name bound at the top level, for type checkers too."""
+        return self._facts.names | self._facts.typing_names
 
     @property
     def open(self) -> bool:
         """Whether it may have names that its text does not tell."""
-        return "*" in self.names or "__getattr__" in self.names
+        return self._facts.open or bool(self._facts.stars)
 
     @cached_property
     def imports(self) -> dict[str, str]:
         """The dotted path that each imported name stands for, wherever it is imported."""
-        return dict(_imports(self.tree.body))
+        return {item.bound: item.path for item in self._facts.imports if item.bound}
 
     def class_names(self, name: str) -> ClassNames | None:
         """The top-level class ``name``."""
@@ -139,7 +145,7 @@ class _Reader(Walker[str], ast.NodeVisitor):
         source = _source(node)
         for alias in node.names:
             if alias.lineno in self._lines or node.lineno in self._lines:
-                self._uses.imported.add((_join(source, alias.name), alias.lineno))
+                self._uses.imported.add((dotted(source, alias.name), alias.lineno))
 
     def visit_Name(self, node: ast.Name) -> None:
         if node.lineno in self._lines and isinstance(node.ctx, ast.Load):
@@ -152,7 +158,7 @@ class _Reader(Walker[str], ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        callee = _path(node.func)
+        callee = attribute_path(node.func)
         for keyword in node.keywords:
             if keyword.arg is not None and keyword.lineno in self._lines:
                 name = ".".join(callee) if callee else ""
@@ -160,7 +166,7 @@ class _Reader(Walker[str], ast.NodeVisitor):
         self.generic_visit(node)
 
     def _note(self, node: ast.Attribute, line: int) -> None:
-        path = _path(node)
+        path = attribute_path(node)
         if path is not None and path[0] in self._module.imports:
             whole = ".".join([self._module.imports[path[0]], *path[1:]])
             self._uses.attributes.add((whole, line))
@@ -249,34 +255,5 @@ def _constructor(node: ast.ClassDef) -> Callee:
     return Callee(frozenset(fields), not fields)
 
 
-def _imports(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
-    waiting = [*reversed(body)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                yield (alias.asname, alias.name) if alias.asname else (first, first)
-        elif isinstance(node, ast.ImportFrom):
-            source = _source(node)
-            for alias in node.names:
-                yield alias.asname or alias.name, _join(source, alias.name)
-        else:
-            waiting += reversed([*_inside(node)])
-
-
 def _source(node: ast.ImportFrom) -> str:
     return "." * node.level + (node.module or "")
-
-
-def _join(source: str, name: str) -> str:
-    return f"{source}{name}" if source.endswith(".") else f"{source}.{name}"
-
-
-def _path(node: ast.expr) -> list[str] | None:
-    """``a.b.c`` as its parts, None if it does not begin with a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else None

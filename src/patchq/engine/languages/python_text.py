@@ -62,3 +62,12 @@ class Walker(ast.NodeVisitor, Generic[_Place]):
     def generic_visit(self, node: ast.AST) -> None:
         """Visit the children of ``node`` next."""
         self.later(ast.iter_child_nodes(node))
+
+
+def attribute_path(node: ast.expr) -> tuple[str, ...] | None:
+    """``a.b.c`` as its parts, None if it does not begin with a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else None

@@ -13,15 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from posixpath import basename, dirname
 
-from patchq.engine.languages.python_modules import (
-    STAR,
-    Facts,
-    FactsCache,
-    Import,
-    Use,
-    When,
-    read_facts,
-)
+from patchq.engine.languages.python_facts import STAR, Facts, FactsCache, Import, Use, When
+from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
 from patchq.git.objects import SYMLINK_MODE, MissingObjectError

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.languages.outline import outline
-from patchq.engine.languages.python_modules import Facts, Import, read_facts
+from patchq.engine.languages.python_facts import Facts, Import
+from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.model.diff_layout import split_lines
