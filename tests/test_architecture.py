@@ -19,6 +19,7 @@ FLOORS = (
     ("archives",),
     ("engine.workspace", "engine.languages", "demo"),
     ("engine.build",),
+    ("engine.predicates",),
     ("engine.series",),
     ("engine.judge", "engine.backport"),
     ("engine.rebase", "engine.importing"),

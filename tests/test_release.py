@@ -11,6 +11,7 @@ from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import add_series, make_workspace
 
+from patchq.engine.judge.watch import mentioned
 from patchq.engine.languages.conditions import (
     Condition,
     Value,
@@ -201,6 +202,21 @@ def test_a_condition_of_the_preprocessor(line: str, answer: bool | None) -> None
 
 def _lock(*names: str) -> Lock:
     return Lock("u", tuple(Base(name, "0" * 40, "0" * 40, "2026-01-01") for name in names))
+
+
+@pytest.mark.parametrize(
+    ("word", "said", "other"),
+    [
+        ("SM121", "MoE for sm_121", "sm_1210, is_sm121 and SM_121a"),
+        ("DGX Spark", "feat(dgx-spark): x", "the DGX sparks"),
+        ("SM12x", "SM 12x and sm12X", "SM120"),
+        ("_resolve", "see _resolve()", "see -resolve"),
+        ("a.b", "A.B", "axb"),
+    ],
+)
+def test_a_watched_word(word: str, said: str, other: str) -> None:
+    assert mentioned([word], said) == [word]
+    assert mentioned([word], other) == []
 
 
 def test_newer_tags() -> None:

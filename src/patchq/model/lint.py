@@ -34,6 +34,7 @@ class Code(Enum):
     NO_END = "no-end"
     MISSING_REQUIREMENT = "missing-requirement"
     UNKNOWN_GUARD = "unknown-guard"
+    UNKNOWN_TARGET = "unknown-target"
     NEVER_APPLIED = "never-applied"
     TRAILING_BLANKS = "trailing-blanks"
     NOT_FOR_QUILT = "not-for-quilt"

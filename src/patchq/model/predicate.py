@@ -1,4 +1,4 @@
-"""Conditions on one file of a tree: ``path-missing P``, ``contains P REGEX`` and the like.
+"""Conditions on a tree: ``path-missing P``, ``contains P REGEX``, ``arch TARGET LIBRARY has ARCH``.
 
 They stand in the vendor fields ``X-Retire-When``, ``X-Expect`` and ``X-Verify``.
 """
@@ -18,15 +18,19 @@ _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")+""", re.DOTAL
 
 _SHOWN = 100
 
+ARCH = re.compile(r"(sm|compute)_\d+[af]?")
+"""An architecture as nvcc names it."""
+
 
 class PredicateKind(Enum):
-    """What a predicate asks of a file."""
+    """What a predicate asks of a tree."""
 
     PATH_MISSING = "path-missing"
     PATH_EXISTS = "path-exists"
     CONTAINS = "contains"
     LACKS = "lacks"
     GATE = "gate"
+    ARCH = "arch"
     ALWAYS = "always"
 
 
@@ -36,15 +40,18 @@ _OPERANDS = {
     PredicateKind.CONTAINS: ("PATH", "REGEX"),
     PredicateKind.LACKS: ("PATH", "REGEX"),
     PredicateKind.GATE: ("PATH", "FUNCTION", "TARGET", "admits|excludes"),
+    PredicateKind.ARCH: ("TARGET", "LIBRARY", "has|only", "ARCH"),
     PredicateKind.ALWAYS: (),
 }
+_WITHOUT_PATH = (PredicateKind.ARCH, PredicateKind.ALWAYS)
 
 
 @dataclass(frozen=True)
 class Predicate:
     """A condition; ``text`` is how it was written.
 
-    ``operands`` are those of a gate: function, target, and ``admits`` or ``excludes``.
+    ``operands`` are those of a gate (function, target, and ``admits`` or ``excludes``) or of an
+    arch (target, libraries as globs with commas between, ``has`` or ``only``, architecture).
     """
 
     kind: PredicateKind
@@ -52,6 +59,12 @@ class Predicate:
     pattern: bytes | None
     text: str
     operands: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str | None:
+        """The target that a gate or an arch names."""
+        position = {PredicateKind.GATE: 1, PredicateKind.ARCH: 0}.get(self.kind)
+        return None if position is None else self.operands[position]
 
     def holds_on(self, content: bytes | None) -> bool:
         """Whether it holds where the path has ``content``, None if the path is missing.
@@ -70,8 +83,8 @@ class Predicate:
                 return content is not None and self._matches(content)
             case PredicateKind.LACKS:
                 return content is not None and not self._matches(content)
-            case PredicateKind.GATE:
-                raise AssertionError("a gate is evaluated by patchq.engine.languages.holds")
+            case PredicateKind.GATE | PredicateKind.ARCH:
+                raise AssertionError("evaluated by patchq.engine.predicates")
 
     def _matches(self, content: bytes) -> bool:
         assert self.pattern is not None
@@ -97,6 +110,8 @@ def parse_predicate(text: str, where: Where | None = None) -> Predicate:
             where=where,
             hint=_hint_for_extra(kind, usage, operands),
         )
+    if kind is PredicateKind.ARCH:
+        return Predicate(kind, None, None, text, _arch_operands(operands, usage, where))
     path = _path(operands[0], where) if operands else None
     if kind is PredicateKind.GATE:
         if operands[3] not in ("admits", "excludes"):
@@ -113,7 +128,26 @@ def parse_predicate(text: str, where: Where | None = None) -> Predicate:
 def path_span(text: str) -> tuple[int, int] | None:
     """Where the path stands in a predicate's text; None for a predicate without one."""
     words = list(_WORD.finditer(text))
-    return words[1].span() if len(words) > 1 else None
+    if len(words) < 2 or words[0].group() in [kind.value for kind in _WITHOUT_PATH]:
+        return None
+    return words[1].span()
+
+
+def _arch_operands(operands: list[str], usage: str, where: Where | None) -> tuple[str, ...]:
+    target, library, relation, arch = (shlex.split(word)[0] for word in operands)
+    if relation not in ("has", "only"):
+        raise InputError(
+            f"a library has an architecture, or only that one; not {relation!r}",
+            where=where,
+            hint=f"Write: {usage}",
+        )
+    if not ARCH.fullmatch(arch):
+        raise InputError(
+            f"{arch!r} is not an architecture",
+            where=where,
+            hint="It is one such as sm_90a, or compute_90 for PTX.",
+        )
+    return target, library, relation, arch
 
 
 def _words(text: str, where: Where | None) -> list[str]:

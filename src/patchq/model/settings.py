@@ -16,7 +16,7 @@ from patchq.model.building import (
     read_export_settings,
     read_runtime,
 )
-from patchq.model.predicate import Predicate, parse_predicate
+from patchq.model.predicate import ARCH, Predicate, parse_predicate
 from patchq.model.regex import compile_regex, encoded
 from patchq.model.release import ReleaseSettings, read_claims, read_gates, read_live, read_uses
 from patchq.model.web import Web, read_web
@@ -31,7 +31,6 @@ PROJECT = "{project}"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _CMAKE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 _VERSION = re.compile(r"\d+(\.\d+)*")
-_ARCH = re.compile(r"(sm|compute)_\d+[af]?")
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,10 @@ class Settings:
     backport_exclude: tuple[str, ...] = ()
     release: ReleaseSettings = field(default_factory=ReleaseSettings)
     web: Web | None = None
+
+    def target(self, name: str) -> Target | None:
+        """The target of this name, if there is one."""
+        return next((target for target in self.targets if target.name == name), None)
 
     def pull_requests(self, subject: str) -> tuple[int, ...]:
         """The pull requests that a commit's subject ends with, in the order written.
@@ -259,7 +262,7 @@ def _target(name: str, entry: YamlValue) -> Target:
         processor=fields["processor"].text(),
         cuda=_matching(fields["cuda"], _VERSION, "a version such as 13.0"),
         options=_variables(fields["options"]) if "options" in fields else {},
-        archs=_each(fields.get("archs"), _ARCH, "an architecture such as sm_90a"),
+        archs=_each(fields.get("archs"), ARCH, "an architecture such as sm_90a"),
         present=_each(fields.get("present"), _CMAKE_NAME, "a target's name"),
         absent=_each(fields.get("absent"), _CMAKE_NAME, "a target's name"),
         runtime=read_runtime(fields),

@@ -181,13 +181,9 @@ class Lander:
     def _span(self, change: UpstreamChange) -> UpstreamRange:
         """The way backwards, from the change's own base to the target."""
         if change.parent not in self._spans:
-            store = self._project.store
-            tree, date = store.describe(change.parent)
+            tree, date = self._project.store.describe(change.parent)
             origin = Base(change.parent[:12], change.parent, tree, date)
-            project = self._project
-            self._spans[change.parent] = UpstreamRange(
-                store, project.lock, project.settings, origin, self._target, project.cache
-            )
+            self._spans[change.parent] = UpstreamRange(self._project, origin, self._target)
         return self._spans[change.parent]
 
 

@@ -20,6 +20,15 @@ def architectures(flags: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_found(words)))
 
 
+def in_order(archs: Iterable[str]) -> list[str]:
+    """``archs`` as one reads them.
+
+    >>> in_order(["sm_100a", "sm_90", "sm_90a"])
+    ['sm_90', 'sm_90a', 'sm_100a']
+    """
+    return sorted(archs, key=lambda arch: (len(arch.rstrip("af")), arch))
+
+
 def property_flags(value: str) -> tuple[str, ...]:
     """The flags that a target's ``CUDA_ARCHITECTURES`` gives (cmake-properties(7)).
 

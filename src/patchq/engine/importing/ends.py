@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 
+from patchq.engine.predicates import Predicates
 from patchq.engine.series.early_end import ends_come
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream import is_url
@@ -42,6 +43,7 @@ class Ends:
 
     def __init__(self, project: Project, base: Base):
         self._objects = project.store.objects
+        self._predicates = Predicates(project)
         self._base = base
         self._landed = landed_before(project, base)
         self._settings = project.settings
@@ -82,7 +84,7 @@ class Ends:
 
     def remarks(self, patch: Patch) -> Iterator[str]:
         """What is to be said of the ends that the patch names, or could have named."""
-        for text, _ in ends_come(patch, self._base, self._objects):
+        for text, _ in ends_come(patch, self._base, self._predicates):
             yield f"{text}: the next tag would retire it"
         number = self.number(patch) if lacks_end(patch.header) else None
         if number is not None and self._landed(number):

@@ -7,10 +7,9 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge import predicates
 from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker, some
@@ -21,6 +20,7 @@ from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory,
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.outcomes import outcomes, trail_outcomes, unsettled
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, locate, split_units
@@ -62,6 +62,7 @@ class Judge:
         self._evidence = EvidenceMaker(span)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
+        self.predicates = SpanPredicates(span)
 
     def uncovered(self, patch: Patch) -> Judgement | None:
         """The judgement on a patch of which a base does not cover all, None if both do."""
@@ -128,8 +129,20 @@ class Judge:
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
-        evidence = (*judgement.report.evidence, *watched(self._span, case.patch))
-        return replace(judgement, report=replace(judgement.report, evidence=evidence))
+        report = judgement.report
+        found = replace(
+            report,
+            evidence=(*report.evidence, *watched(self._span, case.patch)),
+            notes=(*report.notes, *self._not_known(case)),
+        )
+        return replace(judgement, report=found)
+
+    def _not_known(self, case: Case) -> Iterator[str]:
+        header = case.patch.header
+        expected = () if case.accepted else header.expect
+        for field, asked in (("X-Retire-When", header.retire_when), ("X-Expect", expected)):
+            for answer in self.predicates.unknown(asked):
+                yield f"{field} is not known: {answer.predicate.text} ({answer.words})"
 
     def blocked(self, case: Case) -> Mapping[str, str]:
         """The paths that cannot be there, each with the file in the place of its directory."""
@@ -428,15 +441,16 @@ class Judge:
             if not (moved and predicate.kind is PredicateKind.PATH_MISSING)
         ]
         for verdict, answer, words in (
-            (Verdict.EXPIRED, predicates.fired(self._span, ends), "holds"),
-            (Verdict.DRIFTED, predicates.failed(self._span, expected), "does not hold"),
+            (Verdict.EXPIRED, self.predicates.fired(ends), "holds"),
+            (Verdict.DRIFTED, self.predicates.failed(expected), "does not hold"),
         ):
             if answer is not None:
                 field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
                 evidence = self._span.evidence(
                     EvidenceKind.PREDICATE,
-                    f"{field}: {answer.predicate.text} {words} on {self._span.new.name}",
-                    predicates.since(self._span, answer),
+                    f"{field}: {answer.predicate.text} {words} on {self._span.new.name}"
+                    + (f" ({answer.words})" if answer.words else ""),
+                    self.predicates.since(answer),
                     paths=(answer.path,) if answer.path else (),
                 )
                 return verdict, (evidence,)

@@ -17,6 +17,7 @@ from patchq.engine.judge.fault import ends_all, faulted
 from patchq.engine.judge.judge import RULES, Judge
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.text_check import State
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -108,7 +109,7 @@ class Placed:
         """What the judge is asked."""
         return Case(self.patch, self.applied, self.ours, self.accepted)
 
-    def key(self, span: UpstreamRange) -> str:
+    def key(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
         """Stands for all that the judgement depends on, as long as nothing below is lost."""
         return key_of(
             [
@@ -117,6 +118,7 @@ class Placed:
                 [self.patch.name, self.patch.sha256, self.patch.strip],
                 [[base.tree, _identities(base.patches)] for base in (self.old, self.new)],
                 self.accepted,
+                predicates.depends_on(self.patch),
             ]
         )
 
@@ -164,7 +166,7 @@ class PlaceJudge:
             return uncovered
         if placed.missing:
             return self.judge.without_base(patch, placed.missing, inactive=placed.inactive)
-        key = placed.key(self._span)
+        key = placed.key(self._span, self.judge.predicates)
         kept = self._cache.get(key)
         if kept is None:
             kept = {patch.name: self.judge.judge(placed.case)}

@@ -2,61 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from posixpath import dirname
 
-from patchq.engine.languages.holds import holds
+from patchq.engine.build.layout import LISTS, is_cmake
+from patchq.engine.build.project_dir import known_directories, project_at
+from patchq.engine.predicates import Predicates
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
+from patchq.errors import InputError
 from patchq.git.history import CommitInfo
+from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind
+
+_NOT_OF_TEXT = (PredicateKind.GATE, PredicateKind.ARCH)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A predicate and its truth; None if the base does not cover its path."""
+    """A predicate and its truth, None if that is not known; in ``words`` why, or what was seen."""
 
     predicate: Predicate
     path: str | None
     holds: bool | None
+    words: str = ""
 
 
-def ask(span: UpstreamRange, predicate: Predicate) -> Answer:
-    """Whether ``predicate`` holds on the unpatched new base."""
-    if predicate.path is None:
-        return Answer(predicate, None, predicate.kind is PredicateKind.ALWAYS)
-    placement = span.place(predicate.path)
-    if placement.where is Whereabouts.UNCOVERED:
-        return Answer(predicate, predicate.path, None)
-    path = placement.new or predicate.path
-    return Answer(predicate, path, _holds(span, predicate, path, span.new.tree))
+class SpanPredicates:
+    """Asks predicates of the unpatched new base of a span."""
 
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._predicates = Predicates(span.project)
+        self._answers: dict[Predicate, Answer] = {}
 
-def fired(span: UpstreamRange, predicates: Sequence[Predicate]) -> Answer | None:
-    """The first of ``predicates`` that holds."""
-    return next((answer for p in predicates if (answer := ask(span, p)).holds), None)
+    def ask(self, predicate: Predicate) -> Answer:
+        """Whether ``predicate`` holds on the unpatched new base."""
+        if predicate not in self._answers:
+            self._answers[predicate] = self._ask(predicate)
+        return self._answers[predicate]
 
+    def fired(self, predicates: Sequence[Predicate]) -> Answer | None:
+        """The first of ``predicates`` that holds."""
+        return next((answer for p in predicates if (answer := self.ask(p)).holds), None)
 
-def failed(span: UpstreamRange, predicates: Sequence[Predicate]) -> Answer | None:
-    """The first of ``predicates`` that is known not to hold."""
-    return next((answer for p in predicates if (answer := ask(span, p)).holds is False), None)
+    def failed(self, predicates: Sequence[Predicate]) -> Answer | None:
+        """The first of ``predicates`` that is known not to hold."""
+        return next((answer for p in predicates if (answer := self.ask(p)).holds is False), None)
 
+    def unknown(self, predicates: Sequence[Predicate]) -> Iterator[Answer]:
+        """The answers that are not known: what they guard is not looked after."""
+        return (answer for p in predicates if (answer := self.ask(p)).holds is None)
 
-def since(span: UpstreamRange, answer: Answer) -> CommitInfo | None:
-    """The commit between the bases from which on ``answer`` is what it is, if one is found."""
-    predicate = answer.predicate
-    if predicate.path is None or answer.path is None:
-        return None
-    if _holds(span, predicate, predicate.path, span.old.tree) is answer.holds:
-        return None
-    found = None
-    for commit in reversed(span.commits((predicate.path,))):
-        names = (predicate.path, answer.path)
-        path = next((n for n in names if span.store.objects.file(commit.tree, n)), answer.path)
-        if _holds(span, predicate, path, commit.tree) is not answer.holds:
-            break
-        found = commit
-    return found
+    def since(self, answer: Answer) -> CommitInfo | None:
+        """The commit between the bases from which on ``answer`` is what it is, if one is found."""
+        paths = self._deciding(answer)
+        if not paths or self._holds(answer, self._span.old.tree) is answer.holds:
+            return None
+        found = None
+        for commit in reversed(self._span.commits(paths)):
+            if self._holds(answer, commit.tree) is not answer.holds:
+                break
+            found = commit
+        return found
 
+    def depends_on(self, patch: Patch) -> list[object]:
+        """What the answers for ``patch`` depend on besides trees, for keys of kept answers.
 
-def _holds(span: UpstreamRange, predicate: Predicate, path: str, tree: str) -> bool | None:
-    return holds(predicate, span.store.objects.content(tree, path), span.settings)
+        Whether a build can be evaluated at all is part of it.
+        """
+        try:
+            asked = (*patch.header.retire_when, *patch.header.expect)
+        except InputError:
+            return []
+        return [
+            [
+                self._predicates.depends_on(predicate),
+                predicate.kind is PredicateKind.ARCH and self.ask(predicate).words,
+            ]
+            for predicate in asked
+            if predicate.kind in _NOT_OF_TEXT
+        ]
+
+    def _ask(self, predicate: Predicate) -> Answer:
+        span, path = self._span, predicate.path
+        if predicate.kind is PredicateKind.ARCH:
+            lists = [f"{place}/{LISTS}".removeprefix("./") for place in self._directories]
+            if lists and not any(map(span.new.covers, lists)):
+                return Answer(predicate, None, None, f"{span.new.name} does not cover {lists[0]}")
+        elif path is not None:
+            placement = span.place(path)
+            if placement.where is Whereabouts.UNCOVERED and (
+                not span.new.covers(path) or predicate.kind is PredicateKind.PATH_MISSING
+            ):  # what the old base does not cover may have been elsewhere
+                return Answer(predicate, path, None, f"an archive does not cover {path}")
+            path = placement.new or path
+        truth = self._predicates.ask(predicate, span.new.tree, path, directories=self._directories)
+        return Answer(predicate, path, truth.holds, truth.words)
+
+    def _holds(self, answer: Answer, tree: str) -> bool | None:
+        """What the predicate of ``answer`` is on a tree between the bases."""
+        predicate = answer.predicate
+        names = [name for name in (predicate.path, answer.path) if name]
+        there = (name for name in names if self._span.store.objects.file(tree, name))
+        path = next(there, answer.path)
+        return self._predicates.ask(predicate, tree, path, directories=self._directories).holds
+
+    def _deciding(self, answer: Answer) -> tuple[str, ...]:
+        """The paths whose commits may have changed an answer."""
+        if answer.predicate.kind is PredicateKind.ARCH:
+            trees = (self._span.old.tree, self._span.new.tree)
+            return tuple(sorted({path for tree in trees for path in self._cmake_files(tree)}))
+        return (answer.predicate.path,) if answer.predicate.path and answer.path else ()
+
+    def _cmake_files(self, tree: str) -> Iterator[str]:
+        objects = self._span.store.objects
+        for directory in self._directories:
+            project = project_at(objects, tree, directory)
+            if project is not None:
+                prefix = "" if directory == "." else f"{directory}/"
+                yield from (prefix + path for path, _ in objects.walk(project) if is_cmake(path))
+                return
+
+    @cached_property
+    def _directories(self) -> tuple[str, ...]:
+        """Where the CMake project may lie: where recipes say, and where upstream moved it."""
+        known = known_directories(self._span.project)
+        moved = (self._span.place(f"{place}/{LISTS}".removeprefix("./")).new for place in known)
+        return tuple(dict.fromkeys([*known, *(dirname(path) or "." for path in moved if path)]))

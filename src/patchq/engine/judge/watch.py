@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
 from patchq.model.verdict import Evidence, EvidenceKind
+
+_SEPARATOR = re.compile(r"[\s-]+")
 
 
 def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
@@ -30,9 +33,22 @@ def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
 
 
 def mentioned(words: Sequence[str], message: str) -> list[str]:
-    """Those of ``words`` that stand in ``message`` as whole words, in any case."""
-    return [
-        word
-        for word in words
-        if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message, re.IGNORECASE)
-    ]
+    """Those of ``words`` that stand in ``message`` as whole words, in any case.
+
+    A blank stands for a hyphen and an underscore too, and each of them may stand between letters
+    and digits: ``DGX Spark`` is found in "dgx-spark", ``SM121`` in "sm_121".
+    """
+    return [word for word in words if _expression(word).search(message)]
+
+
+@cache
+def _expression(word: str) -> re.Pattern[str]:
+    parts = re.findall(r"[^\W\d_]+|\d+|[\s-]+|[^\w\s-]+|_+", word)
+    text = ""
+    for before, part in zip(["", *parts], parts, strict=False):
+        if _SEPARATOR.fullmatch(part):
+            text += r"[\s_-]+"
+        else:
+            joins = before.isalnum() and part.isalnum()
+            text += (r"[\s_-]?" if joins else "") + re.escape(part)
+    return re.compile(rf"(?<!\w){text}(?!\w)", re.IGNORECASE)

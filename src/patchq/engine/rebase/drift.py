@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchq.engine.judge.predicates import ask
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.series.header_edit import add_field, remove_field
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
@@ -17,10 +17,11 @@ def with_drift_accepted(span: UpstreamRange, patch: Patch, carried: Patch, reaso
     for byte. Raises :class:`~patchq.errors.InputError` if the header cannot take it.
     """
     written = carried.header.fields("X-Expect")
+    predicates = SpanPredicates(span)
     failed = [
         value
         for expected, value in zip(patch.header.expect, written, strict=True)
-        if ask(span, expected).holds is False
+        if predicates.ask(expected).holds is False
     ]
     words = " ".join(reason.split())
     for value in dict.fromkeys(failed):

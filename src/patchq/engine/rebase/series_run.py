@@ -238,7 +238,8 @@ class SeriesRun:
             if not placed.missing and _is_seen(judgements[name])
         }
         actions = [judgement.report.action.value for judgement in judgements.values()]
-        keys = [placed.key(self._span) for placed in links.values()]
+        predicates = self._judge.judge.predicates
+        keys = [placed.key(self._span, predicates) for placed in links.values()]
         key = key_of(["settled", *keys, *actions])
         found = self._cache.get(key)
         if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patchq.engine.languages.holds import holds
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.new_series import new_series
 from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
@@ -195,15 +195,9 @@ class _Builder:
             self.fine.append("verify passes")
 
     def _claims(self) -> Iterator[WorkItem]:
-        objects, settings = self._project.store.objects, self._project.settings
-        for claim in settings.release.claims:
-            answers = []
-            for predicate in claim.when:
-                path = predicate.path and (self._span.place(predicate.path).new or predicate.path)
-                content = objects.content(self._span.new.tree, path) if path else None
-                known = path is None or self._span.new.covers(path)
-                answers.append(holds(predicate, content, settings) if known else None)
-            if all(answers):
+        predicates = SpanPredicates(self._span)
+        for claim in self._project.settings.release.claims:
+            if all(predicates.ask(predicate).holds for predicate in claim.when):
                 words = "; ".join(predicate.text for predicate in claim.when)
                 evidence = Evidence(EvidenceKind.CLAIM, words)
                 yield WorkItem(claim.section, "claim", claim.text, (evidence,))

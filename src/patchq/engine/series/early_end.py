@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from patchq.engine.languages.holds import holds
+from patchq.engine.predicates import Predicates
 from patchq.errors import Where
-from patchq.git.objects import Objects
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.predicate import parse_predicate
-from patchq.model.settings import Settings
+from patchq.model.predicate import PredicateKind, parse_predicate
 
 
-def ends_come(
-    patch: Patch, base: Base, objects: Objects, settings: Settings | None = None
-) -> Iterator[tuple[str, Where]]:
+def ends_come(patch: Patch, base: Base, predicates: Predicates) -> Iterator[tuple[str, Where]]:
     """What holds of the ``X-Retire-When`` of ``patch`` on its own unpatched base, and its place.
 
     Such a patch would be retired though nothing changed; ``always`` means just that. Raises
@@ -26,8 +22,9 @@ def ends_come(
             continue
         where = Where(patch.where.file if patch.where else patch.name, trailer.line)
         predicate = parse_predicate(trailer.value, where)
-        path = predicate.path
-        if path is None or not base.covers(path):
+        if predicate.kind is PredicateKind.ALWAYS:
             continue
-        if holds(predicate, objects.content(base.tree, path), settings or Settings()):
+        if predicate.path is not None and not base.covers(predicate.path):
+            continue
+        if predicates.ask(predicate, base.tree).holds:
             yield f"X-Retire-When holds on {base.name} itself: {predicate.text}", where

@@ -21,7 +21,7 @@ from patchq.model.header_lines import Trailer
 from patchq.model.header_message import HeaderForm
 from patchq.model.lint import Code, Finding, Severity
 from patchq.model.patch import Patch, repair
-from patchq.model.predicate import parse_predicate
+from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
 from patchq.model.retired import provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.workspace import RECIPE, SERIES, Workspace
@@ -74,6 +74,7 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
         *_check_recipe(workspace, tag, series, upstreamed),
         *_check_files(workspace, tag, series, patches),
         *_check_guards(workspace, series),
+        *_check_targets(workspace, patches),
         *_check_continuity(workspace, tag),
     ]
     for entry in series.entries:
@@ -190,6 +191,40 @@ def _check_guards(workspace: Workspace, series: Series) -> Iterator[Finding]:
         text = f"guard {name} is not in series/patchq.yaml; {advice}"
         where = Where(series.where.file, line)
         yield Finding(Severity.WARNING, Code.UNKNOWN_GUARD, where, text)
+
+
+def _check_targets(workspace: Workspace, patches: dict[str, Patch]) -> Iterator[Finding]:
+    """Predicates on a target that the settings do not describe: they would never be known."""
+    if _malformed(workspace.settings):
+        return
+    settings = workspace.settings()
+    gated = [facts.target for facts in settings.release.gates]
+    built = [target.name for target in settings.targets]
+    known = {PredicateKind.GATE: ("gates", gated), PredicateKind.ARCH: ("targets", built)}
+    for patch in patches.values():
+        for trailer in patch.header.trailers:
+            predicate = _predicate(trailer)
+            if predicate is None or predicate.kind not in known:
+                continue
+            key, names = known[predicate.kind]
+            target = predicate.target
+            if target not in names:
+                advice = (
+                    f"it has: {', '.join(names)}" if names else f"describe it under {key!r} there"
+                )
+                text = f"series/patchq.yaml has no {target} under {key!r}; {advice}"
+                where = Where(patch.where.file if patch.where else patch.name, trailer.line)
+                yield Finding(Severity.ERROR, Code.UNKNOWN_TARGET, where, text)
+
+
+def _predicate(trailer: Trailer) -> Predicate | None:
+    """The predicate of a field, None if it has none that can be read."""
+    if trailer.key.lower() not in _PREDICATES:
+        return None
+    try:
+        return parse_predicate(trailer.value)
+    except InputError:
+        return None
 
 
 def _check_continuity(workspace: Workspace, tag: str) -> Iterator[Finding]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patchq.engine.languages.holds import holds
+from patchq.engine.predicates import Truth
 from patchq.engine.series.continuity import gaps, series_before
 from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, Where
 from patchq.model.patch import Patch
-from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
+from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.retired import RecordState
-from patchq.model.settings import PROJECT, Settings
+from patchq.model.settings import PROJECT
 from patchq.model.verdict import Remembered
 from patchq.model.verification import Failure, Remark, Section
 
@@ -69,12 +69,12 @@ def _word(item: Remembered) -> str:
 
 def expectations(subject: Subject) -> Section:
     """Every ``X-Expect`` holds on the unpatched base."""
-    return _of_headers(subject, "X-Expect", subject.before, "the unpatched tree")
+    return _of_headers(subject, "X-Expect", subject.base.tree, "the unpatched tree")
 
 
 def results(subject: Subject) -> Section:
     """Every ``X-Verify`` holds on the patched tree."""
-    return _of_headers(subject, "X-Verify", subject.after, "the patched tree")
+    return _of_headers(subject, "X-Verify", subject.tree, "the patched tree")
 
 
 def series_wide(subject: Subject) -> Section:
@@ -87,20 +87,19 @@ def series_wide(subject: Subject) -> Section:
             notes.append(Remark(text))
         elif _covered(subject, placed):
             count += 1
-            answer = _holds(placed, subject.after, subject.project.settings)
-            if answer is None:
-                notes.append(_undecided(placed))
-            elif not answer:
-                failures.append(Failure(f"does not hold on the patched tree: {placed.text}"))
+            truth = _ask(subject, placed, subject.tree)
+            if truth.holds is None:
+                notes.append(_undecided(placed, truth))
+            elif not truth.holds:
+                text = f"does not hold on the patched tree: {placed.text}{_seen(truth)}"
+                failures.append(Failure(text))
         else:
             notes.append(_unknown(placed))
     summary = f"{count} of the workspace's predicates"
     return Section("checks", summary, tuple(failures), tuple(notes), skipped=not count)
 
 
-def _of_headers(
-    subject: Subject, key: str, content: Callable[[str], bytes | None], tree: str
-) -> Section:
+def _of_headers(subject: Subject, key: str, tree: str, called: str) -> Section:
     failures, notes, count = list[Failure](), list[Remark](), 0
     for patch in subject.selection.patches:
         for predicate, where in _predicates(patch, key):
@@ -108,13 +107,13 @@ def _of_headers(
                 notes.append(_unknown(predicate, where))
                 continue
             count += 1
-            answer = _holds(predicate, content, subject.project.settings)
-            if answer is None:
-                notes.append(_undecided(predicate, where))
-            elif not answer:
-                text = f"{key} does not hold on {tree}: {predicate.text}"
+            truth = _ask(subject, predicate, tree)
+            if truth.holds is None:
+                notes.append(_undecided(predicate, truth, where))
+            elif not truth.holds:
+                text = f"{key} does not hold on {called}: {predicate.text}{_seen(truth)}"
                 failures.append(Failure(text, where, patch.name))
-    summary = f"{count} {key} on {tree}"
+    summary = f"{count} {key} on {called}"
     return Section(key.lower(), summary, tuple(failures), tuple(notes), skipped=not count)
 
 
@@ -141,16 +140,16 @@ def _covered(subject: Subject, predicate: Predicate) -> bool:
     return predicate.path is None or subject.coverage.covers_path(predicate.path)
 
 
-def _holds(
-    predicate: Predicate, content: Callable[[str], bytes | None], settings: Settings
-) -> bool | None:
-    if predicate.path is None:
-        return predicate.kind is PredicateKind.ALWAYS
-    return holds(predicate, content(predicate.path), settings)
+def _ask(subject: Subject, predicate: Predicate, tree: str) -> Truth:
+    return subject.predicates.ask(predicate, tree, base=subject.base.tree)
 
 
-def _undecided(predicate: Predicate, where: Where | None = None) -> Remark:
-    return Remark(f"cannot be told from the source: {predicate.text}", where)
+def _seen(truth: Truth) -> str:
+    return f" ({truth.words})" if truth.words else ""
+
+
+def _undecided(predicate: Predicate, truth: Truth, where: Where | None = None) -> Remark:
+    return Remark(f"not known: {predicate.text}{_seen(truth)}", where)
 
 
 def _unknown(predicate: Predicate, where: Where | None = None) -> Remark:

@@ -22,11 +22,10 @@ def readable(selection: Selection) -> Section:
 
 def ends(subject: Subject) -> Section:
     """No ``X-Retire-When`` holds on the unpatched base: its patch would be retired for nothing."""
-    objects = subject.project.store.objects
     failures = [
         Failure(text, where, patch.name)
         for patch in subject.selection.patches
-        for text, where in ends_come(patch, subject.base, objects, subject.project.settings)
+        for text, where in ends_come(patch, subject.base, subject.predicates)
     ]
     count = sum(len(patch.header.retire_when) for patch in subject.selection.patches)
     summary = f"{count} X-Retire-When, none on the unpatched tree"

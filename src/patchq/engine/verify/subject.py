@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from patchq.engine.predicates import Predicates
 from patchq.engine.series.selection import Selection
 from patchq.engine.series.stack import Stack
 from patchq.engine.series.variants import recipe_of
@@ -59,6 +60,11 @@ class Subject:
     def coverage(self) -> Coverage:
         """The part of the tree that the base can tell anything about."""
         return self.base.coverage
+
+    @cached_property
+    def predicates(self) -> Predicates:
+        """What predicates are asked with."""
+        return Predicates(self.project)
 
     def before(self, path: str) -> bytes | None:
         """The content of ``path`` in the unpatched tree."""

@@ -29,14 +29,7 @@ class Project:
 
     def upstream_range(self, old: str, new: str) -> UpstreamRange:
         """The way from one locked base to another."""
-        return UpstreamRange(
-            self.store,
-            self.lock,
-            self.settings,
-            self.lock.base(old),
-            self.lock.base(new),
-            self.cache,
-        )
+        return UpstreamRange(self, self.lock.base(old), self.lock.base(new))
 
     def series_before(self, onto: str) -> str:
         """The newest series strictly before ``onto`` in the lock's order.

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchq.engine.workspace.pull_requests import PullRequests
 from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import RenameMap
-from patchq.git.store import Store
 from patchq.model.coverage import Coverage
-from patchq.model.lock import Base, Lock
-from patchq.model.settings import Settings
+from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind
+
+if TYPE_CHECKING:
+    from patchq.engine.workspace.project import Project
 
 
 class Whereabouts(Enum):
@@ -59,17 +60,16 @@ class _Covered:
 class UpstreamRange:
     """From ``old`` to ``new``, two bases of the lock that are present in the store."""
 
-    def __init__(
-        self, store: Store, lock: Lock, settings: Settings, old: Base, new: Base, cache: Path
-    ):
-        store.require((old, new))
-        self.store = store
-        self.lock = lock
-        self.settings = settings
+    def __init__(self, project: Project, old: Base, new: Base):
+        project.store.require((old, new))
+        self.project = project
+        self.store = project.store
+        self.lock = project.lock
+        self.settings = project.settings
         self.old = old
         self.new = new
-        self.cache = cache
-        self._history = store.history
+        self.cache = project.cache
+        self._history = project.store.history
         self._placements: dict[str, Placement] = {}
         self._expected: set[str] = set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from patchq.engine.build.architectures import in_order
 from patchq.engine.build.layout import LISTS
 from patchq.engine.build.project_dir import project_at
 from patchq.engine.verify.build.effect import Evaluated, Evaluator
@@ -15,8 +16,6 @@ from patchq.model.settings import Target
 from patchq.model.verification import BuiltTarget, Failure, Remark, Section, TargetBuild
 
 NAME = "build"
-
-_SUFFIX = "af"  # of sm_90a and sm_100f
 
 _NOTHING = Evaluated((), ())
 
@@ -58,8 +57,7 @@ def architectures(project: Project, base: Base, directory: str) -> dict[tuple[st
         for problem in build.before.problems:
             raise InputError(f"not evaluated: {problem.text}", where=problem.where)
         for built in build.before.cuda_targets:
-            archs = sorted(built.archs, key=lambda arch: (len(arch.strip(_SUFFIX)), arch))
-            found[build.target.name, built.name] = " ".join(archs)
+            found[build.target.name, built.name] = " ".join(in_order(built.archs))
     return found
 
 
