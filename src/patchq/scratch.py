@@ -34,8 +34,10 @@ def _root(process: int) -> Path:
     else:
         _sweep(home)
         root = Path(tempfile.mkdtemp(prefix=f"{process}-", dir=home))
-    descriptor = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    unlocked = root / f"{_LOCK}.new"  # a lock by its name is held: nobody finds it before
+    descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)  # for as long as the process lives
+    unlocked.rename(root / _LOCK)
     atexit.register(_remove, root, process)
     return root
 
