@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Report on a request: lint, verify, the report as a comment. Fails on findings.
-# Run in the workspace. See docs/ci.md for the environment.
+# Run in the workspace. See docs/how-to/ci.md for the environment.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/forge.sh"

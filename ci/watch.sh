@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Find upstream's newest tag; lock it, rebase the series, open or update one request with the result.
-# Run in the workspace. See docs/ci.md for the environment.
+# Run in the workspace. See docs/how-to/ci.md for the environment.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/forge.sh"

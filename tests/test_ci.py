@@ -168,7 +168,9 @@ def test_the_files_that_engines_read() -> None:
     scripts = [line for job in jobs.values() for line in job.get("script", [])]
     named = re.findall(r"ci/(\w+\.sh)", "\n".join(scripts))
     assert all((ROOT / "ci" / name).is_file() for name in named)
-    for block in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL):
+    for block in re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs" / "how-to" / "ci.md").read_text(), re.DOTALL
+    ):
         yaml.safe_load(block)
 
 

@@ -262,7 +262,7 @@ def test_a_patch_without_an_author_asks_who_made_it(bench: Bench) -> None:
 
 
 def test_a_file_with_crlf_goes_through_git_am(bench: Bench, tmp_path: Path) -> None:
-    """With the call that docs/import.md shows."""
+    """With the call that docs/reference/import.md shows."""
     bench.upstream.commit("CRLF", {"c.txt": LINES.replace("\n", "\r\n")})
     bench.upstream.tag("v2")
     assert bench.patchq("lock", "v2", cwd=bench.root).returncode == 0

@@ -429,7 +429,7 @@ def test_a_shell_recipe(place: Place) -> None:
 
 
 def test_the_page_shows_options_that_there_are(patchq: CommandLine, tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs/bring-your-own-patches.md").read_text()
+    page = (Path(__file__).parent.parent / "docs/how-to/moving-in.md").read_text()
     for command in ("init", "import"):
         known = patchq(command, "--help", cwd=tmp_path).stdout
         commands = [line for line in page.split("`") if line.startswith(f"patchq {command} ")]

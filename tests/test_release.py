@@ -435,7 +435,7 @@ def test_a_glob_that_matches_nothing_is_refused(patchq: CommandLine, workspace: 
 
 
 def test_the_docs_show_what_is_printed(patchq: CommandLine, workspace: Workspace) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "new-tag.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "new-tag.md").read_text()
     for command in (("next", "v2"), ("gates", "v2", "--since", "v1")):
         shown = page.split(f"$ patchq {' '.join(command)}\n")[1].split("```")[0]
         assert patchq(*command, cwd=workspace.root, env={"COLUMNS": "100"}).stdout == shown
