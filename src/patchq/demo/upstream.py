@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from patchq.demo.recorder import Move, Person, Recorder, Remove, Replace, Write
-from patchq.demo.sources import KERNEL, SERVER
+from patchq.demo.sources import kernel_sources, server_sources
 
 TAGS = ("v1.0", "v1.1", "v1.2")
 
@@ -80,14 +80,14 @@ def _up_to_v1_0(upstream: Recorder) -> None:
         "2025-01-06",
         ADA,
         "Serve requests from a paged cache (#101)",
-        *(Write(path, text) for path, text in SERVER.items()),
+        *(Write(path, text) for path, text in server_sources().items()),
     )
     upstream.commit(
         "main",
         "2025-01-14",
         MEI,
         "Add the kernel package (#102)",
-        *(Write(path, text) for path, text in KERNEL.items()),
+        *(Write(path, text) for path, text in kernel_sources().items()),
     )
     upstream.branch("release/v1.0", "main")
     upstream.commit(
