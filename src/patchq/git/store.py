@@ -96,14 +96,16 @@ class Store:
         return self.gaps.close_for if self.gaps else None
 
     @cached_property
+    def _scratch_holder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="objects-", dir=scratch_root())
+
+    @cached_property
     def _scratch(self) -> Path:
-        holder = tempfile.TemporaryDirectory(prefix="objects-", dir=scratch_root())
-        # on the instance: the directory lives as long as the store
-        object.__setattr__(self, "_scratch_holder", holder)
-        info = Path(holder.name, "info")
-        info.mkdir()
-        (info / "alternates").write_bytes(_line(self.directory.absolute() / "objects"))
-        return Path(holder.name)
+        directory = Path(self._scratch_holder.name)  # lives as long as the store
+        (directory / "info").mkdir()
+        alternates = directory / "info" / "alternates"
+        alternates.write_bytes(_line(self.directory.absolute() / "objects"))
+        return directory
 
     @cached_property
     def applier(self) -> Applier:

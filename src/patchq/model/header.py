@@ -27,7 +27,7 @@ _DIFF_LIKE = re.compile(
 _OPENING = re.compile(r"(?:From|Subject|Date):|\[PATCH\]|>From\s", re.IGNORECASE)
 _SCISSORS = re.compile(r"([<>])([8%])|([8%])([<>])")
 
-_PREDICATES = ("x-retire-when", "x-expect", "x-verify")
+PREDICATE_FIELDS = ("x-retire-when", "x-expect", "x-verify")
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def replace_path(raw_header: bytes, old: str, new: str) -> bytes:
     text = raw_header.decode("utf-8", "surrogateescape")
     lines = text.split("\n")
     for trailer in read_message(raw_header).trailers:
-        if trailer.key.lower() not in _PREDICATES:
+        if trailer.key.lower() not in PREDICATE_FIELDS:
             continue
         start = trailer.line - 1
         stop = start + 1

@@ -16,7 +16,7 @@ from patchq.engine.series.continuity import gaps
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
 from patchq.model.diff import ChangeKind, FileChange, Hunk
-from patchq.model.header import Header, description
+from patchq.model.header import PREDICATE_FIELDS, Header, description
 from patchq.model.header_lines import Trailer
 from patchq.model.header_message import HeaderForm
 from patchq.model.lint import Code, Finding, Severity
@@ -26,7 +26,6 @@ from patchq.model.retired import provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.workspace import RECIPE, SERIES, Workspace
 
-_PREDICATES = ("x-retire-when", "x-expect", "x-verify")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SEPARATOR = re.compile(rb"^---\s*$", re.M)
 
@@ -301,7 +300,7 @@ def _check_fields(subject: _Subject) -> Iterator[Finding]:
 
 def _parse_field(trailer: Trailer, where: Where) -> None:
     key = trailer.key.lower()
-    if key in _PREDICATES:
+    if key in PREDICATE_FIELDS:
         parse_predicate(trailer.value, where)
     if key == "last-update" and not _is_date(trailer.value):
         raise InputError(f"{trailer.value!r} is not a date as Last-Update has it (YYYY-MM-DD)")
