@@ -218,7 +218,7 @@ def _check_targets(workspace: Workspace, patches: dict[str, Patch]) -> Iterator[
 
 def _predicate(trailer: Trailer) -> Predicate | None:
     """The predicate of a field, None if it has none that can be read."""
-    if trailer.key.lower() not in _PREDICATES:
+    if trailer.key.lower() not in PREDICATE_FIELDS:
         return None
     try:
         return parse_predicate(trailer.value)
