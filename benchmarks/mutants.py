@@ -1,7 +1,9 @@
 """Change the judge in one place at a time, and see whether a test notices.
 
 The tests run once to learn which of them go through which line; each mutant then runs those alone,
-until one fails. Exits 1 where fewer are killed than are wanted.
+the narrowest first, until one fails. With ``--results`` a run goes on where the last one stopped: a
+mutant that was killed is not run again until its function changes. Exits 1 where fewer are killed
+than are wanted.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import argparse
 import ast
 import json
 import os
-import random
+import resource
 import shutil
 import signal
 import sys
@@ -19,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import cache_from_source
 from itertools import islice
 from pathlib import Path
@@ -36,7 +39,7 @@ import yaml as _yaml  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 _PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist")
-_SECONDS = 900
+_CPU_SECONDS = 120
 WANTED = 0.95
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -55,13 +58,17 @@ _NAMES = {"any": "all", "all": "any", "min": "max", "max": "min"}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change to one file: its ``node`` (in the order of a walk), in one of two ways."""
+    """One change to one file: its ``node`` (in the order of a walk), in one of two ways.
+
+    ``key`` stands for the change and the function it is made in, and for nothing else.
+    """
 
     path: str
     line: int
     change: str
     node: int
     turn: int
+    key: str
 
     def source(self) -> str:
         """The file with the change."""
@@ -74,12 +81,23 @@ def mutants(path: Path) -> Iterator[Mutant]:
     """Every mutant of a file; decorators and annotations are left as they are."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     kept = {id(part) for node in ast.walk(tree) for part in _inert(node)}
+    functions = {
+        id(part): ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for part in ast.walk(node)
+    }
+    name = str(path.relative_to(ROOT))
+    seen: Counter[str] = Counter()
     for number, node in enumerate(ast.walk(tree)):
         for turn in range(2):
             change = None if id(node) in kept else _mutate(deepcopy(node), turn)
             if change is not None:
                 line: int = getattr(node, "lineno", 0) or node.target.lineno  # type: ignore[attr-defined]
-                yield Mutant(str(path.relative_to(ROOT)), line, change, number, turn)
+                words = "\0".join((name, functions.get(id(node), ""), change))
+                seen[words] += 1
+                key = sha256(f"{words}\0{seen[words]}".encode()).hexdigest()
+                yield Mutant(name, line, change, number, turn, key)
 
 
 def _inert(node: ast.AST) -> Iterator[ast.AST]:
@@ -161,21 +179,22 @@ def _record(options: argparse.Namespace) -> dict[str, list[str]]:
                 kept.write_text(json.dumps(seen), encoding="utf-8")
                 return status
 
-            if _forked(record, ROOT):
+            if _forked(record, ROOT, 8 * _CPU_SECONDS):
                 kept.unlink()
                 raise SystemExit("the tests fail as they are")
         known: dict[str, list[str]] = json.loads(kept.read_text(encoding="utf-8"))
         return known
 
 
-def _forked(run: Callable[[], int], root: Path) -> int:
+def _forked(run: Callable[[], int], root: Path, seconds: int = _CPU_SECONDS) -> int:
     """The status of ``run`` in a process of its own, with the project at ``root``.
 
     What the tests need of other projects is loaded here once, patchq in each process anew.
     """
     child = os.fork()
     if not child:
-        signal.alarm(_SECONDS)
+        signal.alarm(8 * seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         os.chdir(root)
         sys.path.insert(0, str(root / "src"))
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
@@ -201,7 +220,9 @@ def _drawn(options: argparse.Namespace, tests: Mapping[str, Sequence[str]]) -> l
     files = sorted((ROOT / options.folder).rglob("*.py"))
     found = [mutant for file in files for mutant in mutants(file)]
     print(f"{len(found)} mutants, {len(tests)} lines that tests go through", flush=True)
-    return random.Random(options.seed).sample(found, min(options.count, len(found)))
+    # drawn by what they are: a change elsewhere in the judge leaves the others in the sample
+    found.sort(key=lambda mutant: sha256(f"{options.seed}{mutant.key}".encode()).digest())
+    return found[: options.count]
 
 
 def _through(path: str, tests: Mapping[str, Sequence[str]]) -> list[str]:
@@ -216,14 +237,18 @@ def main() -> int:
     parser.add_argument("--folder", default="src/patchq/engine/judge", help="what is changed")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=15, help="tests that a mutant runs at most")
     parser.add_argument("--map", type=Path, help="where the tests by line are kept")
+    parser.add_argument("--results", type=Path, help="where it is kept which were killed")
+    parser.add_argument("--most", type=int, default=0, help="run this many tests of each at most")
+    parser.add_argument("--first", type=int, default=0, help="begin with this one of the drawn")
+    parser.add_argument("--last", type=int, help="stop after this one")
     options = parser.parse_args()
     tests = _record(options)
     drawn = _drawn(options, tests)
     # a test that goes through few lines is about them, one through many sees how they end
     breadth = Counter(test for through in tests.values() for test in through)
-    survivors = []
+    kept = options.results and options.results.exists() and options.results.read_text()
+    killed = set((kept or "").split())
     with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
         root = Path(scratch) / "project"
         for name in ("src", "tests", "docs", "series", "pyproject.toml", "README.md"):
@@ -231,18 +256,26 @@ def main() -> int:
             root.mkdir(exist_ok=True)
             copy(ROOT / name, root / name)
         for number, mutant in enumerate(drawn, start=1):
+            wanted = options.first <= number <= (options.last or number)
+            if mutant.key in killed or not wanted:
+                continue
             through = tests.get(f"{mutant.path}:{mutant.line}") or _through(mutant.path, tests)
-            through = sorted(through, key=lambda test: breadth[test])
-            if len(through) > options.most:
-                through = [*through[: options.most // 2], *through[-(options.most // 2) :]]
-            killed = bool(through) and _is_killed(mutant, through, root)
-            word = "killed" if killed else f"SURVIVED {len(through)} tests"
+            through = sorted(through, key=lambda test: (breadth[test], test))
+            if 0 < options.most < len(through):
+                half = options.most // 2
+                through = [*through[:half], *through[-half:]]
+            dead = bool(through) and _is_killed(mutant, through, root)
+            word = "killed" if dead else f"SURVIVED {len(through)} tests"
             print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
-            if not killed:
-                survivors.append(mutant)
-    killed_of = len(drawn) - len(survivors)
-    print(f"\n{killed_of} of {len(drawn)} killed ({killed_of / len(drawn):.1%})")
-    return 0 if killed_of >= WANTED * len(drawn) else 1
+            if not dead:
+                continue
+            killed.add(mutant.key)
+            if options.results:
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(f"{mutant.key}\n")
+    dead = sum(mutant.key in killed for mutant in drawn)
+    print(f"\n{dead} of {len(drawn)} killed ({dead / len(drawn):.1%})")
+    return 0 if dead >= WANTED * len(drawn) else 1
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from patchq.git.objects import (
 )
 from patchq.git.process import Git, Result
 from patchq.git.renames import AddedPlace, RenameMap
-from patchq.git.search import count_lines, files_with_words, known_words
+from patchq.git.search import count_texts, files_with_words, known_words
 from patchq.git.store import Store, open_store
 from patchq.git.tarball import Snapshot, write_tar
 from patchq.git.worktree import Worktree, WorktreeLayout
@@ -488,7 +488,7 @@ def test_commits_for_many_paths_serve_for_each_of_them(upstream: Miniature, stor
 
 def test_lines_are_counted_whole(upstream: Miniature, store: Store) -> None:
     upstream.commit("Say it", {"x": "  say it twice\nsay it twice\nwe say it twice\n"})
-    found = count_lines(store.git, tree(upstream), [b"say it twice", b"never said"])
+    found, _ = count_texts(store.git, tree(upstream), [b"say it twice", b"never said"])
     assert found == {(b"say it twice", "x"): 2}
 
 
@@ -496,7 +496,7 @@ def test_lines_are_taken_literally(upstream: Miniature, store: Store) -> None:
     lines = [r"if (a|b)* == [0-9]{2}: # \1", "^start.of$ +1?", "plain words"]
     others = ["if a == 0", "xstart of +1", "start.of +1"]
     upstream.commit("Say it", {"x": "\n".join([*lines, *others, ""])})
-    found = count_lines(store.git, tree(upstream), [line.encode() for line in lines])
+    found, _ = count_texts(store.git, tree(upstream), [line.encode() for line in lines])
     assert found == {(line.encode(), "x"): 1 for line in lines}
 
 

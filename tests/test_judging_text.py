@@ -32,13 +32,19 @@ LANDED = (
 ONE, TWO = "    limit = pool.limit()\n", "    check(pool, limit)\n"
 
 
+HEAD_OF, BODY = "def serve(pool):\n", "return pool.take(limit)\n"
+
+
 @pytest.mark.parametrize(
     ("final", "left"),
     [
         (LANDED, Survival.WHOLE),
         (LANDED.replace("    ", "\t"), Survival.WHOLE),  # indented otherwise
         (LANDED.replace(TWO, "    check(pool, limit, strict=True)\n"), Survival.WHOLE),
-        (LANDED.replace(TWO, "") + f"\n\ndef other(pool, limit):\n{TWO}", Survival.WHOLE),
+        # the same line in another function is another line, unless code around it came along
+        (LANDED.replace(TWO, "") + f"\n\ndef other(pool, limit):\n{TWO}", Survival.PART),
+        (f"{HEAD_OF}    pass\n\n\ndef other(pool):\n{ONE}{TWO}    {BODY}", Survival.NONE),
+        (f"def renamed(pool):\n{ONE}{TWO}    {BODY}", Survival.WHOLE),
         (LANDED.replace(TWO, ""), Survival.PART),
         (LANDED.replace(ONE, ""), Survival.PART),
         (LANDED.replace(ONE, "    limit = 4\n"), Survival.PART),  # its old line is back
@@ -48,12 +54,37 @@ ONE, TWO = "    limit = pool.limit()\n", "    check(pool, limit)\n"
     ],
 )
 def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
-    assert survival(BEFORE.encode(), LANDED.encode(), final.encode()) is left
+    assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
+
+
+WRAPPED = (
+    "def serve(pool):\n    limit = 4\n    if pool.is_open():\n        return pool.take(limit)\n"
+)
+"""It adds a line, and indents another."""
+
+
+@pytest.mark.parametrize(
+    ("final", "left"),
+    [
+        (WRAPPED, Survival.WHOLE),
+        (f"# more\n{WRAPPED}", Survival.WHOLE),
+        (WRAPPED.replace("limit)", "limit, now=True)"), Survival.WHOLE),
+        (WRAPPED.replace("        return", "    return"), Survival.PART),
+        (WRAPPED.replace("        return pool.take(limit)\n", "        pass\n"), Survival.PART),
+        (
+            WRAPPED.replace("        return pool.take(limit", "    return pool.take(1"),
+            Survival.PART,
+        ),
+        (WRAPPED.replace("    if pool.is_open():\n", ""), Survival.PART),
+    ],
+)
+def test_what_is_left_of_a_change_that_indents(final: str, left: Survival) -> None:
+    assert survival("f.py", BEFORE.encode(), WRAPPED.encode(), final.encode()) is left
 
 
 def test_nothing_is_left_to_be_seen_of_a_change_that_only_takes_out() -> None:
     after = BEFORE.replace("    limit = 4\n", "")
-    assert survival(BEFORE.encode(), after.encode(), after.encode()) is Survival.NONE
+    assert survival("f.py", BEFORE.encode(), after.encode(), after.encode()) is Survival.NONE
 
 
 @pytest.mark.parametrize(

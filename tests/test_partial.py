@@ -16,7 +16,7 @@ from workspaces import add_series
 from patchq.errors import UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.partial import ObjectSource
-from patchq.git.search import count_lines
+from patchq.git.search import count_texts
 from patchq.git.store import Store, open_store
 from patchq.model.workspace import Workspace
 
@@ -375,7 +375,7 @@ def test_a_search_never_passes_over_what_is_missing(
     store: Store, partial: Desk, upstream: Miniature
 ) -> None:
     before = partial.packs()
-    found = count_lines(store.git, upstream.id("v1^{tree}"), [b"idle_step_7(state, 7)"])
+    found, _ = count_texts(store.git, upstream.id("v1^{tree}"), [b"idle_step_7(state, 7)"])
     assert list(found) == [(b"idle_step_7(state, 7)", "lib/idle.py")]
     assert partial.packs() == before + 1
 

@@ -22,15 +22,20 @@ _PLAIN = re.compile(rb"\w+")
 _SPECIAL = re.compile(rb"[][.^$*+?(){}|\\]")
 
 
-def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[bytes, str]]:
-    """How often each of ``lines`` (given stripped) stands in each text file of ``tree``.
+Counts = Counter[tuple[bytes, str]]
+"""How often a text stands in a file, by both."""
 
-    Only text has lines: one with a NUL byte is never found.
+
+def count_texts(git: Git, tree: str, texts: Collection[bytes]) -> tuple[Counts, Counts]:
+    """How often each of ``texts`` is a whole line, and a part of one, in the files of ``tree``.
+
+    They are given stripped, and so are the lines. Only text has lines: one with a NUL byte is never
+    found.
     """
-    found: Counter[tuple[bytes, str]] = Counter()
-    wanted = {line for line in lines if b"\0" not in line}
+    whole, parts = Counts(), Counts()
+    wanted = {text for text in texts if b"\0" not in text}
     if not wanted:
-        return found
+        return whole, parts
     with tempfile.NamedTemporaryFile(prefix="lines-", dir=scratch_root()) as patterns:
         Path(patterns.name).write_bytes(_one_of(wanted) + b"\n")
         output = git.run(
@@ -47,11 +52,21 @@ def count_lines(git: Git, tree: str, lines: Collection[bytes]) -> Counter[tuple[
         ).stdout
     prefix = f"{tree}:".encode()
     for row in output.split(b"\n"):
-        name, _, text = row.partition(b"\0")
-        stripped = text.strip()
-        if stripped in wanted:
-            found[stripped, decode_path(name.removeprefix(prefix))] += 1
-    return found
+        name, _, line = row.partition(b"\0")
+        file, line = decode_path(name.removeprefix(prefix)), line.strip()
+        if line in wanted:
+            whole[line, file] += 1
+        for text in wanted:
+            if text in line and (count := count_part(text, line)):
+                parts[text, file] += count
+    return whole, parts
+
+
+def count_part(part: bytes, text: bytes) -> int:
+    """How often ``part`` stands in ``text``, with no word going on at its ends."""
+    before = rb"(?<!\w)" if re.match(rb"\w", part) else b""
+    after = rb"(?!\w)" if re.search(rb"\w\Z", part) else b""
+    return len(re.findall(before + re.escape(part) + after, text))
 
 
 def known_words(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.search import count_lines
+from patchq.git.search import Counts, count_part, count_texts
 
 COMMON = 4
 """A line that stands this often elsewhere on the old base is not specific to the patch's code."""
@@ -32,23 +33,38 @@ class Elsewhere:
 
 
 def search_elsewhere(
-    span: UpstreamRange, candidates: Sequence[bytes], lost: Mapping[bytes, int]
+    span: UpstreamRange, candidates: Sequence[bytes], before: bytes, after: bytes
 ) -> Elsewhere:
-    """Which of ``candidates`` became more frequent than the old base had them but for ``lost``."""
-    after = count_lines(span.store.git, span.new.tree, candidates)
-    now = _by_line(after)
+    """Which of ``candidates`` became more frequent, as lines or in longer ones, than the old base
+    had them if ``before`` had become ``after`` there."""
+    texts = {*candidates, *map(core, candidates)}
+    now = count_texts(span.store.git, span.new.tree, texts)
     # what stands nowhere any more needs no second search
-    before = count_lines(span.store.git, span.old.tree, [line for line in candidates if now[line]])
-    elsewhere = _by_line(before)
-    elsewhere.subtract(lost)
-    lines = [line for line in candidates if elsewhere[line] < COMMON]
-    more = tuple(line for line in lines if now[line] > max(elsewhere[line], 0))
+    then = count_texts(span.store.git, span.old.tree, {text for text, _ in now[1]})
+    found: dict[bytes, None] = {}
     places: Counter[str] = Counter()
-    for (line, file), count in (after - before).items():
-        if line in more:
-            places[file] += count
-    ranked = sorted(places, key=lambda file: (-places[file], file))
-    return Elsewhere(more, tuple(ranked))
+    for was, is_, (cut, count) in zip(then, now, _WAYS, strict=True):
+        old, new = _by_text(was), _by_text(is_)
+        more: dict[bytes, None] = {}
+        for line in candidates:
+            elsewhere = old[cut(line)] - count(cut(line), before) + count(cut(line), after)
+            if elsewhere < COMMON and new[cut(line)] > max(elsewhere, 0):
+                more[cut(line)] = found[line] = None
+        for (text, file), times in (is_ - was).items():
+            places[file] += times if text in more else 0
+    ranked = sorted(+places, key=lambda file: (-places[file], file))
+    return Elsewhere(tuple(found), tuple(ranked))
+
+
+def count_line(line: bytes, text: bytes) -> int:
+    """How often a (stripped) line stands in ``text``."""
+    return count_stripped(text)[line]
+
+
+def core(line: bytes) -> bytes:
+    """What of a (stripped) line stays the same in a longer one: quotes, commas and brackets at its
+    ends may go."""
+    return line.strip(b" \t,;\\\"'()[]{}") or line
 
 
 def is_telling(line: bytes) -> bool:
@@ -56,8 +72,13 @@ def is_telling(line: bytes) -> bool:
     return len(set(_WORD.findall(line))) >= 2
 
 
-def _by_line(counts: Counter[tuple[bytes, str]]) -> Counter[bytes]:
+_Way = tuple[Callable[[bytes], bytes], Callable[[bytes, bytes], int]]
+_WAYS: tuple[_Way, _Way] = ((bytes, count_line), (core, count_part))
+"""How a line is looked for: as it is, and as a part of another."""
+
+
+def _by_text(counts: Counts) -> Counter[bytes]:
     total: Counter[bytes] = Counter()
-    for (line, _), count in counts.items():
-        total[line] += count
+    for (text, _), count in counts.items():
+        total[text] += count
     return total

@@ -28,20 +28,33 @@ def may_define(path: str, content: bytes, name: str) -> int | None:
     return content.count(b"\n", 0, match.start()) if match else None
 
 
-def definitions(path: str, content: bytes, name: str) -> tuple[str, ...]:
-    """The qualified names under which a file defines ``name``.
+def definitions(path: str, content: bytes, name: str, kind: Family) -> tuple[str, ...]:
+    """The qualified names under which a file defines ``name``, which is of the family ``kind``.
 
     ``name`` itself, for a file that is not read by a parser or that binds it in another way.
     """
     if may_define(path, content, name) is None:
-        return ()
+        foreign = family(path) is not kind and _foreign(kind, name).search(content)
+        return (name,) if foreign else ()
     shown = outline(path, content)
     if shown is None:
         return (name,)
     found = tuple(each.name for each in shown.definitions if bare(each.name) == name)
     if found or family(path) is Family.C:
-        return found or ((name,) if _macro(name).search(content) else ())
+        return found or ((name,) if _bound_in_c(name).search(content) else ())
     return (name,)
+
+
+def binding(name: str) -> re.Pattern[bytes]:
+    """A line that may bind ``name`` in another way than by a definition: to a value, by a string.
+
+    Ordinary calls and arguments are none.
+    """
+    word = re.escape(name.encode("utf-8", "surrogateescape"))
+    return re.compile(
+        rb"^[ \t]*(?:\w+[.])*" + word + rb"[ \t]*(?::[^=\n(]*)?=(?!=)|[\"']" + word + rb"[\"']",
+        re.MULTILINE,
+    )
 
 
 @cache
@@ -50,7 +63,7 @@ def _pattern(kind: Family, name: str) -> re.Pattern[bytes]:
     pattern = {
         Family.PYTHON: rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+%b\b|"
         rb"^%b[ \t]*(?::[^=\n]+)?=[^=]",
-        Family.C: rb"\b%b\s*[(<{:]|#[ \t]*define[ \t]+%b\b",
+        Family.C: rb"\b%b\s*[(<{:]|#[ \t]*define[ \t]+%b\b|\(\s*\*\s*%b\s*\)\s*\(",
         Family.OTHER: rb"(?i:\b(?:function|macro|add_library|add_executable|add_custom_target|set|"
         rb"option)\s*\(\s*)%b\b|^%b[ \t]*(?:\(\)|=|:)",
     }[kind]
@@ -58,5 +71,19 @@ def _pattern(kind: Family, name: str) -> re.Pattern[bytes]:
 
 
 @cache
-def _macro(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"#[ \t]*define[ \t]+" + re.escape(name.encode()) + rb"\b")
+def _foreign(kind: Family, name: str) -> re.Pattern[bytes]:
+    """A definition in the syntax of ``kind``, in a text of another language."""
+    word = re.escape(name.encode("utf-8", "surrogateescape"))
+    pattern = {
+        Family.PYTHON: rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+%b\b",
+        Family.C: rb"^(?:[A-Za-z_][\w \t*&:<>,]*[ \t*&])?%b\s*\([^;{]*\)\s*\{",
+        Family.OTHER: rb"(?i:\b(?:function|macro)\s*\(\s*)%b\b",
+    }[kind]
+    return re.compile(pattern.replace(b"%b", word), re.MULTILINE)
+
+
+@cache
+def _bound_in_c(name: str) -> re.Pattern[bytes]:
+    """A macro, or a pointer to a function."""
+    word = re.escape(name.encode("utf-8", "surrogateescape"))
+    return re.compile(rb"#[ \t]*define[ \t]+" + word + rb"\b|\(\s*\*\s*" + word + rb"\s*\)\s*\(")

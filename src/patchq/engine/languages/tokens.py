@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 
 class Family(Enum):
-    """Languages whose text is cut into tokens the same way; code does not move between them."""
+    """Languages whose text is cut into tokens the same way."""
 
     PYTHON = "python"
     C = "c"  # C, C++, CUDA, Rust, Go, JavaScript: // and /* */
@@ -22,7 +22,7 @@ class Family(Enum):
 
 _C = (
     ".c .cc .cpp .cxx .cu .cuh .h .hh .hpp .hxx .inc .inl .ipp .m .mm .cl .metal "
-    ".rs .go .js .jsx .ts .tsx .java .kt .swift .proto .css .scss"
+    ".l .ll .lex .y .yy .tcc .hip .rs .go .js .jsx .ts .tsx .java .kt .swift .proto .css .scss"
 )
 _FAMILIES = {
     **dict.fromkeys((".py", ".pyi", ".pyx", ".pxd", ".ipynb"), Family.PYTHON),
@@ -66,9 +66,14 @@ class Tokens:
         return tuple(map(_shape, self.texts))
 
 
+_TEMPLATES = frozenset({".in", ".jinja", ".jinja2", ".j2", ".tmpl", ".tpl", ".template", ".mako"})
+
+
 def family(path: str) -> Family:
-    """How the text of the file ``path`` is cut."""
-    return _FAMILIES.get(PurePosixPath(path).suffix, Family.OTHER)
+    """How the text of the file ``path`` is cut; a template is of the family of what it makes."""
+    file = PurePosixPath(path)
+    suffix = PurePosixPath(file.stem).suffix if file.suffix in _TEMPLATES else file.suffix
+    return _FAMILIES.get(suffix, Family.OTHER)
 
 
 def tokenize(kind: Family, text: bytes) -> Tokens:

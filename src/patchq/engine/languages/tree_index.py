@@ -8,6 +8,7 @@ one. The answer is a few files, which are then read and compared token by token.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from array import array
@@ -22,7 +23,7 @@ from typing import Any
 from zlib import crc32
 
 from patchq.engine.languages.containment import Piece
-from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
+from patchq.engine.languages.tokens import Family, Tokens, tokenize
 from patchq.git.blobs import list_files, read_blobs
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
@@ -115,15 +116,16 @@ class TreeIndex:
                 for path in self._paths[oid]:
                     yield path, content
 
-    def candidates(self, piece: Piece, kind: Family, text: bytes) -> Iterator[str]:
-        """The blobs that may hold much of ``piece``, whose source is ``text``."""
+    def candidates(self, piece: Piece, text: bytes) -> Iterator[str]:
+        """The blobs that may hold much of ``piece``, whose source is ``text``.
+
+        Whatever their language: code goes into templates, scanners and strings of another.
+        """
         wanted = {crc32(name): weight for name, weight in piece.names.items()}
         least = _SHARED_NAMES * sum(wanted.values())
         names = frozenset(wanted)
         marks = frozenset(_marks(text))
-        for oid, paths in self._paths.items():
-            if not any(family(path) is kind for path in paths):
-                continue
+        for oid in self._paths:
             shared = names & self._facts.name_sets[oid]
             by_names = bool(shared) and sum(map(wanted.__getitem__, shared)) >= least
             by_marks = len(marks) >= _FEW_MARKS and (
@@ -137,8 +139,9 @@ class TreeIndex:
         return self._paths[oid]
 
     def content(self, oid: str) -> bytes:
-        """The bytes of a blob of the tree."""
-        return self._store.objects.read(oid)
+        """The text of a blob of the tree: of a notebook, the source in it."""
+        content = self._store.objects.read(oid)
+        return source_of(content) if self._paths[oid][0].endswith(".ipynb") else content
 
     def tokens(self, oid: str, kind: Family) -> Tokens:
         """The tokens of a blob of the tree."""
@@ -206,6 +209,16 @@ class _Sums(dict[bytes, int]):
     def __missing__(self, name: bytes) -> int:
         self[name] = sum_ = crc32(name)
         return sum_
+
+
+def source_of(notebook: bytes) -> bytes:
+    """The source in the cells of a Jupyter notebook; what is none is given as it is."""
+    try:
+        cells = json.loads(notebook)["cells"]
+        sources = ["".join(cell["source"]) for cell in cells]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return notebook
+    return "\n".join(sources).encode("utf-8", "surrogateescape")
 
 
 def _marks(text: bytes) -> Iterator[int]:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from patchq.engine.judge.gone.removal import Lost, Removal, renamed_to
 from patchq.engine.languages.containment import Figures, Piece
-from patchq.engine.languages.named import bare, definitions, tail
+from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.tokens import Family, family, tokenize
@@ -166,16 +166,29 @@ class Prover:
                     return Doubt(
                         f"{lost.new_path} takes {name} from {source} now", (lost.new_path,)
                     )
-        return None
+        return self._bound(lost, name)
 
     def _definitions(self, path: str, name: str) -> list[tuple[str, str]]:
         kind = family(path)
         return [
             (place, qualified)
             for place, content in self.index.with_name(name.encode("utf-8", "surrogateescape"))
-            if family(place) is kind
-            for qualified in definitions(place, content, name)
+            for qualified in definitions(place, content, name, kind)
         ]
+
+    def _bound(self, lost: Lost, name: str) -> Doubt | None:
+        """A doubt if a line that the old tag lacks binds the name in another way."""
+        pattern = binding(name)
+        for path, content in self.index.with_name(name.encode("utf-8", "surrogateescape")):
+            if not pattern.search(content) or self._is_old(path):
+                continue
+            before = self._objects.content(self._span.old.tree, self._origin.get(path, path)) or b""
+            known = {line.strip() for line in split_lines(before)}
+            for line in split_lines(content):
+                if pattern.search(line) and line.strip() not in known:
+                    shown = line.strip().decode(errors="replace")
+                    return Doubt(f"{lost.name} may be bound in {path} now: {shown}", (path,))
+        return None
 
     def _is_old(self, path: str) -> bool:
         """Whether the old tag had the file of the new tag just as it is."""
@@ -203,7 +216,7 @@ class Prover:
         """
         kind = family(path)
         piece = Piece(tokenize(kind, text), self.index.weight)
-        for oid in self.index.candidates(piece, kind, text):
+        for oid in self.index.candidates(piece, text):
             figures = piece.within(self.index.tokens(oid, kind))
             like = _is_like(piece, figures)
             if like and figures.exact < TWIN:

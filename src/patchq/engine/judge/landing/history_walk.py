@@ -292,7 +292,7 @@ class HistoryWalker:
         """How much of a change is left in all of its files."""
         blob = self._objects.blob
         shown = {
-            survival(blob(change.without.get(path)), blob(then), blob(final.get(path)))
+            survival(path, blob(change.without.get(path)), blob(then), blob(final.get(path)))
             for path, then in change.landed.items()
             if then != change.without.get(path)
         }

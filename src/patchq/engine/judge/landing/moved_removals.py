@@ -11,18 +11,26 @@ them away.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.landing.history_walk import HunkHistory
 from patchq.engine.judge.landing.text_check import State
-from patchq.engine.judge.line_search import COMMON, is_telling, search_elsewhere
+from patchq.engine.judge.line_search import (
+    COMMON,
+    core,
+    count_line,
+    is_telling,
+    search_elsewhere,
+)
 from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import changed_region
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.objects import Entries, Entry
+from patchq.git.search import count_part
+from patchq.model.diff import split_lines
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,10 @@ class Removals:
         """The lines that stand in the file more often than the patch would leave them."""
         removed = [line for line in self._change(trail).removed if is_telling(line)]
         for path in trail.unit.paths:
-            then = self._count(self._applied.after.get(path, trail.unit.after.get(path)))
-            now = self._count(self._ours.get(path))
-            lines = [line for line in removed if then[line] < min(now[line], COMMON)]
+            entry = self._applied.after.get(path, trail.unit.after.get(path))
+            then, now = map(self._objects.blob, (entry, self._ours.get(path)))
+            count = self._counter(trail)
+            lines = [x for x in removed if count(x, then) < min(count(x, now), COMMON)]
             if lines:
                 later = self._added_later(trail, path, then)
                 lines = [line for line in lines if line not in later]
@@ -91,7 +100,16 @@ class Removals:
                 return StillThere(trail, tuple(lines), (self._places.get(path) or path,))
         return None
 
-    def _added_later(self, trail: HunkHistory, path: str, then: Counter[bytes]) -> frozenset[bytes]:
+    def _counter(self, trail: HunkHistory) -> Callable[[bytes, bytes], int]:
+        """How a line that a unit takes out is counted in a text.
+
+        Where the unit adds nothing that shows whether upstream took it, in longer lines too.
+        """
+        if any(map(is_telling, self._change(trail).added)):
+            return count_line
+        return lambda line, text: max(count_line(line, text), count_part(core(line), text))
+
+    def _added_later(self, trail: HunkHistory, path: str, then: bytes) -> frozenset[bytes]:
         """The removed lines that were gone when the unit landed, and that later code has again.
 
         Code of another definition, that is: in its own, a line has come back.
@@ -100,7 +118,7 @@ class Removals:
         region = changed_region(trail.unit, self._objects)
         if landed is None or region is None:
             return frozenset()
-        at = self._count(landed.get(path))
+        at = self._objects.blob(landed.get(path))
         known = outline(path, b"".join(region.lines))
         here = known and known.around(region.first, max(region.end - 1, region.first))
         name = here.name if here else None
@@ -108,29 +126,35 @@ class Removals:
         now = self._within(name, self._places.get(path) or path, self._ours.get(path))
         if left is None or now is None:
             return frozenset()
-        removed = self._change(trail).removed
-        return frozenset(x for x in removed if at[x] <= then[x] and now[x] <= left[x])
+        count = self._counter(trail)
+        return frozenset(
+            line
+            for line in self._change(trail).removed
+            if count(line, at) <= count(line, then) and count(line, now) <= count(line, left)
+        )
 
-    def _within(self, name: str | None, path: str, entry: Entry | None) -> Counter[bytes] | None:
+    def _within(self, name: str | None, path: str, entry: Entry | None) -> bytes | None:
         """The lines of a definition, or (None) outside of all; None if they cannot be told."""
         content = self._objects.blob(entry)
         known = outline(path, content)
         if known is None or not (name is None or name in known.names):
             return None
         inside = [range(d.first, d.last + 1) for d in known.definitions if name in (None, d.name)]
-        return Counter(
-            line.strip()
-            for number, line in enumerate(content.split(b"\n"))
+        return b"".join(
+            line
+            for number, line in enumerate(split_lines(content))
             if any(number in lines for lines in inside) is (name is not None)
         )
 
     def _elsewhere(self, trails: Sequence[HunkHistory]) -> Iterator[StillThere]:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
-        before, after = (self._total(side) for side in (self._applied.before, self._applied.after))
-        removed = {id(trail): self._change(trail).removed - (after - before) for trail in trails}
+        sides = (self._applied.before, self._applied.after)
+        before, after = (b"".join(map(self._text, side.values())) for side in sides)
+        left = count_stripped(after) - count_stripped(before)
+        removed = {id(trail): self._change(trail).removed - left for trail in trails}
         telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
-        found = search_elsewhere(self._span, wanted, before - after)
+        found = search_elsewhere(self._span, wanted, before, after)
         for trail in trails:
             lines = tuple(line for line in telling[id(trail)] if line in found.lines)
             if lines:
@@ -159,7 +183,9 @@ class Removals:
         return self._changes[id(unit)]
 
     def _total(self, entries: Entries) -> Counter[bytes]:
-        return sum(map(self._count, entries.values()), Counter())
+        return count_stripped(b"".join(map(self._text, entries.values())))
 
-    def _count(self, entry: Entry | None) -> Counter[bytes]:
-        return count_stripped(self._objects.blob(entry))
+    def _text(self, entry: Entry | None) -> bytes:
+        """A file as whole lines."""
+        text = self._objects.blob(entry)
+        return text if text.endswith(b"\n") or not text else text + b"\n"

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from patchq.engine.judge.line_search import is_telling
+from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.series.hunks import common_ends
 
 _SAYS = re.compile(rb"\w")
-_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
+_COMPARES = re.compile(rb"\bnot\b|!(?!=)|[=!<>]=|(?<![<>-])[<>](?![<>])")
+_VALUES = re.compile(rb"\b(?:[Tt]rue|[Ff]alse|None|NULL|nullptr|\d[\w.]*)\b")
 _ALIKE = 0.6
 _NEAR = 3
 """So many lines around those that were replaced may hold what grew from them."""
@@ -33,45 +37,84 @@ class Survival(Enum):
     NONE = "none"
 
 
-def survival(without: bytes, landed: bytes, final: bytes) -> Survival:
-    """How much of a change shows in ``final``.
+def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival:
+    """How much of a change to the file ``path`` shows in ``final``.
 
     ``landed`` is the file as the change left it upstream, ``without`` the same but for the change.
     Of a change that only takes lines out nothing is left to be seen.
     """
-    old, then, now = (_lines(text) for text in (without, landed, final))
-    edits = tuple(_edits(old, then))
-    removed = {line for edit in edits for line in old[edit.first : edit.end] if _says(line)}
-    added = [
-        number
-        for edit in edits
-        for number in range(edit.new_first, edit.new_end)
-        if _says(then[number])
-    ]
-    later = tuple(_edits(then, now))
-    fresh = Counter(line for edit in later for line in now[edit.new_first : edit.new_end])
+    old, then, now = (_Lines(path, text) for text in (without, landed, final))
+    edits = tuple(_edits(old.raw, then.raw))
+    taken = {old[n] for edit in edits for n in range(edit.first, edit.end) if _says(old[n])}
+    added = {n for edit in edits for n in edit.lines if _says(then[n])}
+    # of a line that was only indented otherwise, the indentation is what landed
+    shifted = {number for number in added if then[number] in taken}
+    removed = taken - {then[number] for number in shifted}
+    later = tuple(_edits(then.bare, now.bare))
+    fresh = {number for edit in later for number in edit.lines}
     lost = {number for edit in later for number in range(edit.first, edit.end)}
-    kept = [number for number in added if number not in lost]
-    used: set[int] = set()
+    kept = {
+        number
+        for number in added - lost
+        if then.is_kept(number, now, place := _after(number, later))
+        and (number not in shifted or then.raw[number] == now.raw[place])
+    }
     for edit in later:
-        near = [
-            number
-            for other in later
-            if edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
-            for number in range(other.new_first, other.new_end)
-        ]
-        for number in added:
-            if edit.first <= number < edit.end:
-                left = {place: now[place] for place in near if place not in used}
-                grown = _grown(then[number], left, removed)
-                used |= grown
-                kept += [number] if grown else []
-    moved = [number for number in added if number not in kept and _moved(then[number], fresh)]
-    if not added or not (kept or moved):
+        near = sorted(n for other in later if _is_near(edit, other) for n in other.lines)
+        for number in sorted(added.intersection(range(edit.first, edit.end))):
+            left = {
+                place: now[place]
+                for place in near
+                if place in fresh
+                and then.is_kept(number, now, place)
+                and (number not in shifted or then.indent(number) == now.indent(place))
+            }
+            grown = _grown(then[number], left, removed)
+            fresh -= grown
+            kept |= {number} if grown else set()
+    kept |= {n for n in added & lost if _moved(n, then, now, fresh, added)}
+    if not kept:
         return Survival.NONE
     back = removed & _around(added, later, now)
-    whole = len(kept) + len(moved) == len(added) and not back
-    return Survival.WHOLE if whole else Survival.PART
+    return Survival.WHOLE if kept == added and not back else Survival.PART
+
+
+class _Lines:
+    """The lines of a text: ``raw`` as they stand, ``bare`` without their indentation."""
+
+    def __init__(self, path: str, text: bytes):
+        self.raw = [line.rstrip() for line in text.split(b"\n")]
+        self.bare = [line.strip() for line in self.raw]
+        self._path = path
+        self._text = text
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.bare[number] if 0 <= number < len(self.bare) else b""
+
+    def indent(self, number: int) -> bytes:
+        """What stands before a line."""
+        return self.raw[number].removesuffix(self.bare[number])
+
+    def is_kept(self, number: int, now: _Lines, place: int) -> bool:
+        """Whether a line may stand at ``place`` now: in its definition, if that is there yet, and
+        not switched off."""
+        if number in self._live and place not in now._live:
+            return False
+        known, shown = self._outline, now._outline
+        if known is None or shown is None:
+            return True
+        was, is_ = known.around(number, number), shown.around(place, place)
+        if was is None or is_ is None:
+            return was is is_
+        return was.name == is_.name or was.name not in shown.names
+
+    @cached_property
+    def _live(self) -> frozenset[int]:
+        return live_lines(self._path, self._text)
+
+    @cached_property
+    def _outline(self) -> Outline | None:
+        return outline(self._path, self._text)
 
 
 @dataclass(frozen=True)
@@ -83,9 +126,20 @@ class _Edit:
     new_first: int
     new_end: int
 
+    @property
+    def lines(self) -> range:
+        """The new ones."""
+        return range(self.new_first, self.new_end)
 
-def _lines(text: bytes) -> list[bytes]:
-    return [line.strip() for line in text.split(b"\n")]
+
+def _is_near(edit: _Edit, other: _Edit) -> bool:
+    return edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
+
+
+def _after(number: int, later: Sequence[_Edit]) -> int:
+    """Where a line stands that none of the edits changed."""
+    before = [edit for edit in later if edit.end <= number]
+    return number + (before[-1].new_end - before[-1].end if before else 0)
 
 
 def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Edit]:
@@ -104,28 +158,54 @@ def _grown(line: bytes, near: Mapping[int, bytes], removed: set[bytes]) -> set[i
     if (
         best is not None
         and alike[best] >= _ALIKE
+        and _says_the_same(line, near[best])
         and all(_likeness(old, near[best]) < alike[best] for old in removed)
     ):
         return {best}
     compact = _compact(line)
-    return {n for n, other in near.items() if len(compact) > 3 and compact in _compact(other)}
+    whole = re.compile(rb"(?<!\w)" + re.escape(compact) + rb"(?!\w)")
+    return {n for n, other in near.items() if len(compact) > 3 and whole.search(_compact(other))}
 
 
-def _moved(line: bytes, fresh: Counter[bytes]) -> bool:
-    """Whether a line that says enough stands in another place; it is taken from ``fresh``."""
-    if len(set(_WORD.findall(line))) < 2 or not fresh[line]:
-        return False
-    fresh[line] -= 1
-    return True
+def _says_the_same(line: bytes, grown: bytes) -> bool:
+    """Whether what a line compares, denies and sets to fixed values was left as it was."""
+    then, now = (Counter(_COMPARES.findall(text)) for text in (line, grown))
+    values, new = (Counter(_VALUES.findall(text)) for text in (line, grown))
+    return then == now and values <= new
 
 
-def _around(added: Sequence[int], later: Sequence[_Edit], now: Sequence[bytes]) -> set[bytes]:
+def _moved(number: int, then: _Lines, now: _Lines, fresh: set[int], added: set[int]) -> bool:
+    """Whether a line that says enough stands in another place, together with code around it.
+
+    The same line in other code is another line: that one may be what a second fix brought.
+    """
+    places = fresh if is_telling(then[number]) else ()
+    return any(
+        now[place] == then[number]
+        and then.is_kept(number, now, place)
+        and any(_goes_along(number, place, step, then, now, added) for step in (-1, 1))
+        for place in places
+    )
+
+
+def _goes_along(
+    number: int, place: int, step: int, then: _Lines, now: _Lines, added: set[int]
+) -> bool:
+    """Whether the next telling line, on one side, that the change did not add stands there too."""
+    while then[number] == now[place] and 0 <= number < len(then.bare):
+        if number not in added and is_telling(then[number]):
+            return True
+        number, place = number + step, place + step
+    return False
+
+
+def _around(added: Iterable[int], later: Sequence[_Edit], now: _Lines) -> set[bytes]:
     """The lines that were put close to those ``added``."""
     return {
-        line
+        now[place]
         for edit in later
         if any(edit.first - _NEAR <= number <= edit.end + _NEAR for number in added)
-        for line in now[edit.new_first : edit.new_end]
+        for place in edit.lines
     }
 
 

@@ -1,0 +1,56 @@
+"""Which lines of a text do something: no comments, and nothing that is switched off."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from patchq.engine.languages.tokens import Family, family, tokenize
+
+_TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
+_NEVER = re.compile(rb"\s*(?:el)?if\s*\(?\s*(?:0|[Ff]alse)\s*\)?\s*[:{]?")
+_CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
+
+
+@lru_cache(maxsize=64)
+def live_lines(path: str, text: bytes) -> frozenset[int]:
+    """The (0-based) lines with code that may run: none in a comment or a string of many lines,
+    below ``if False``, or in a part that the preprocessor leaves out (``#if 0``)."""
+    kind = family(path)
+    if kind is Family.PYTHON:
+        text = _TRIPLE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
+    lines = text.split(b"\n")
+    live = frozenset(tokenize(kind, text).lines) - _never_run(lines)
+    return live - _left_out(lines) if kind is Family.C else live
+
+
+def _never_run(lines: list[bytes]) -> set[int]:
+    dead: set[int] = set()
+    limit: int | None = None
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if limit is not None and line.strip() and indent <= limit:
+            limit = None
+        if limit is not None:
+            dead.add(number)
+        elif _NEVER.fullmatch(line.rstrip()):
+            limit = indent
+    return dead
+
+
+def _left_out(lines: list[bytes]) -> set[int]:
+    dead: set[int] = set()
+    parts: list[bytes] = []  # what the condition of each open part is: b"0", b"1" or unknown
+    for number, line in enumerate(lines):
+        match = _CONDITION.fullmatch(line)
+        if match is None:
+            if b"0" in parts:
+                dead.add(number)
+        elif match[1] == b"endif":
+            del parts[-1:]
+        elif match[1].startswith(b"el") and parts:
+            parts[-1] = {b"0": b"", b"1": b"0"}.get(parts[-1], b"")
+        elif match[1].startswith(b"if"):
+            known = match[2].split(b"/")[0].strip() if match[1] == b"if" else b""
+            parts.append(known if known in (b"0", b"1") else b"")
+    return dead

@@ -1,0 +1,289 @@
+"""Upstreams made to have a fix retired that is still needed: none may succeed.
+
+Each takes the code or the landed lines away in a way that looks like an end, and keeps them alive
+in another: under a made name, in another language, switched off, or in a place nobody looks at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+import pytest
+from judging import judged
+from miniature import Edits, MakeMiniature, Miniature
+from test_absence import BODY, FIX, LAST, OTHERS, PATH, TEXT, WITHOUT, edited
+
+from patchq.model.verdict import ACTIONS, Action, Verdict
+
+
+def kept(upstream: Miniature, patch: bytes) -> Verdict:
+    verdict = judged(upstream, patch).report.verdict
+    assert ACTIONS[verdict] is not Action.DROP, verdict
+    return verdict
+
+
+# The code is gone from its place, and lives on
+
+REWRITTEN = (
+    "    flat = hidden.reshape(-1, hidden.shape[-1])\n"
+    "    return fused_route(flat, router.weight, topk)\n"
+)
+"""Another body for the function, which has nothing of the old one."""
+
+C_PATH = "src/pages.c"
+C_BODY = (
+    "static int\ntake_pages(struct pool *pool, int count)\n{\n"
+    "\tstruct page *page = pool->first;\n\tint taken = 0;\n\n"
+    "\twhile (page != NULL && taken < count) {\n"
+    "\t\tif (page->users == 0 && !page->pinned)\n"
+    "\t\t\tpage->owner = pool->owner;\n"
+    "\t\ttaken += page->size;\n\t\tpage = page->next;\n\t}\n"
+    "\tpool->left -= taken;\n\treturn taken;\n}\n\n"
+)
+C_HEAD = '#include "pool.h"\n\nint\nopen_pool(struct pool *pool)\n{\n\treturn pool->depth;\n}\n\n'
+C_TAIL = "void\nclose_pool(struct pool *pool)\n{\n\tfree(pool->first);\n}\n"
+C_TEXT, C_WITHOUT = C_HEAD + C_BODY + C_TAIL, C_HEAD + C_TAIL
+C_FIX = ("page->users == 0", "page->users <= 0")
+
+
+def names_changed(text: str) -> str:
+    for number, name in enumerate(("taken", "count", "page", "pool")):
+        text = re.sub(rf"(?<![\w>])\b{name}\b", f"v{number}", text)
+    return text
+
+
+MACRO = "#define DEFINE_TAKER(name) \\\n" + "".join(
+    f"{line} \\\n" for line in C_BODY.replace("take_pages", "name##_pages").rstrip("\n").split("\n")
+)
+
+GONE: Mapping[str, Edits] = {
+    "the class binds the name to another function": {
+        PATH: WITHOUT + "class Router:\n    {}\n    route_tokens = fast_route\n",
+    },
+    "the name is set on the module": {
+        PATH: WITHOUT.replace(LAST, LAST + 'globals()["route_tokens"] = fast_route\n'),
+    },
+    "rewritten in C": {
+        PATH: WITHOUT,
+        "csrc/route.cu": "void route_tokens(Tensor in, Tensor out) {\n  launch(in, out);\n}\n",
+    },
+    "into a stub file": {
+        PATH: WITHOUT,
+        "app/_native.pyi": "def route_tokens(hidden, router, topk, bias=None): ...\n",
+    },
+    "into a template": {PATH: WITHOUT, "app/router.py.jinja": BODY},
+    "into a notebook": {
+        PATH: WITHOUT,
+        "demo.ipynb": json.dumps({"cells": [{"source": BODY.splitlines(keepends=True)}]}),
+    },
+    "into a string": {
+        PATH: WITHOUT,
+        "app/jit.py": 'SOURCE = """\n' + BODY + '"""\nexec(SOURCE)\n',
+    },
+    "into a document string": {PATH: WITHOUT, "app/jit.py": '"""\n' + BODY + '"""\n'},
+}
+
+
+@pytest.mark.parametrize("edits", GONE.values(), ids=GONE.keys())
+def test_code_that_lives_on(miniature: MakeMiniature, edits: Edits) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: TEXT, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+    upstream.commit("Route otherwise (#5)", edits)
+    upstream.tag("v2")
+    kept(upstream, patch)
+
+
+C_GONE: Mapping[str, Edits] = {
+    "into a scanner": {C_PATH: C_WITHOUT, "src/pages.l": f"%%\n.*  take();\n%%\n{C_BODY}"},
+    "into a grammar, renamed": {
+        C_PATH: C_WITHOUT,
+        "src/pages.y": f"%%\n{names_changed(C_BODY.replace('take_pages', 'grab'))}",
+    },
+    "the whole file, to a scanner": {C_PATH: None, "src/pages.l": f"%%\n%%\n{C_TEXT}{OTHERS}"},
+    "into a macro": {C_PATH: C_WITHOUT, "src/makers.h": f"{MACRO}\n#define MORE 1\n"},
+    "a macro of its name": {
+        C_PATH: C_WITHOUT,
+        "src/pool.h": "#define take_pages(pool, n) pool_take((pool), (n), 0)\n",
+    },
+    "made by a macro": {
+        C_PATH: C_WITHOUT,
+        "src/makers.h": MACRO.replace("NULL", "0") + "\nDEFINE_TAKER(take)\n",
+    },
+    "a pointer of its name": {
+        C_PATH: C_WITHOUT,
+        "src/table.c": "int (*take_pages)(struct pool *, int) = pool_take;\n",
+    },
+    "into a string of another language": {
+        C_PATH: C_WITHOUT,
+        "app/jit.py": f'SOURCE = r"""\n{names_changed(C_BODY)}"""\nbuild(SOURCE)\n',
+    },
+    "into a header template": {C_PATH: C_WITHOUT, "src/pages.h.in": C_BODY},
+    "into a method": {
+        C_PATH: C_WITHOUT,
+        "src/pool.cpp": f"struct Pool {{\n{C_BODY.replace('take_pages', 'grab')}}};\n",
+    },
+}
+
+
+@pytest.mark.parametrize("edits", C_GONE.values(), ids=C_GONE.keys())
+def test_code_in_c_that_lives_on(miniature: MakeMiniature, edits: Edits) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: C_TEXT, "src/main.c": "int main(void) { return 0; }\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {C_PATH: edited(C_TEXT, C_FIX)})
+    upstream.commit("Take otherwise (#5)", edits)
+    upstream.tag("v2")
+    kept(upstream, patch)
+
+
+# It landed, and is switched off or taken out
+
+SERVE = (
+    "def serve(pool, request):\n"
+    "    limit = pool.limit_of(request.user)\n"
+    "    pages = pool.take(request.pages, limit)\n"
+    "    pool.settle(pages, request.deadline)\n"
+    "    return pages.reply(request)\n"
+    "\n\n"
+    "def drain(pool, request):\n"
+    "    for page in pool.pages_of(request.user):\n"
+    "        page.give_back(request.deadline)\n"
+    "    return pool.drained(request)\n"
+)
+FIXED = SERVE.replace(
+    "    pages = pool.take(", "    pool.check(request, strict=True)\n    pages = pool.take("
+)
+LINE = "    pool.check(request, strict=True)\n"
+NEXT = "    pages = pool.take(request.pages, limit)\n"
+
+
+def switched(*lines: str) -> str:
+    """What became of the line and the one after it."""
+    assert LINE + NEXT in FIXED
+    return FIXED.replace(LINE + NEXT, "".join(lines))
+
+
+OFF: Mapping[str, str] = {
+    "a comment": switched("    # pool.check(request, strict=True)\n", NEXT),
+    "a comment, and more": switched(
+        "    # pool.check(request, strict=True)\n", "    more()\n", NEXT
+    ),
+    "a comment beside an edit": switched(
+        "    # pool.check(request, strict=True)\n", NEXT.replace("limit)", "limit, now=True)")
+    ),
+    "never run": switched("    if False:\n    " + LINE, NEXT.replace("limit)", "limit, now=True)")),
+    "turned": switched(LINE.replace("True", "False"), NEXT.replace("limit)", "limit, now=True)")),
+    "in a string": switched(
+        f'    """\n{LINE}    """\n', NEXT.replace("limit)", "limit, now=True)")
+    ),
+    "to another function": switched(NEXT.replace("limit)", "limit, now=True)")).replace(
+        "    for page in", LINE + "    for page in"
+    ),
+    "only in another function": switched(NEXT.replace("limit)", "limit, now=True)"))
+    + f"\n\ndef check(pool, request):\n{LINE}",
+}
+
+
+@pytest.mark.parametrize("final", OFF.values(), ids=OFF.keys())
+def test_what_landed_and_was_switched_off(miniature: MakeMiniature, final: str) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"app/serve.py": SERVE})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"app/serve.py": FIXED})
+    upstream.commit("Check requests (#2)", {"app/serve.py": FIXED})
+    upstream.commit("Go on (#3)", {"app/serve.py": final})
+    upstream.tag("v2")
+    kept(upstream, patch)
+
+
+C_FIXED = C_TEXT.replace(
+    "\tpool->left -= taken;\n", "\tpool_check(pool, taken);\n\tpool->left -= taken;\n"
+)
+C_LINE, C_NEXT = "\tpool_check(pool, taken);\n", "\tpool->left -= taken;\n"
+
+
+def c_switched(*lines: str) -> str:
+    assert C_LINE + C_NEXT in C_FIXED
+    return C_FIXED.replace(C_LINE + C_NEXT, "".join(lines))
+
+
+C_OFF: Mapping[str, str] = {
+    "a comment": c_switched("\t/* pool_check(pool, taken); */\n", "\tpool->left -= taken + 1;\n"),
+    "a line comment": c_switched("\t// pool_check(pool, taken);\n", "\tpool->left -= taken + 1;\n"),
+    "a block comment": c_switched("\t/*\n", C_LINE, "\t*/\n", "\tpool->left -= taken + 1;\n"),
+    "not compiled": c_switched("#if 0\n", C_LINE, "#endif\n", "\tpool->left -= taken + 1;\n"),
+    "not compiled, else": c_switched(
+        "#if 1\n", "#else\n", C_LINE, "#endif\n", "\tpool->left -= taken + 1;\n"
+    ),
+    "never run": c_switched("\tif (0)\n\t", C_LINE, "\tpool->left -= taken + 1;\n"),
+}
+
+
+@pytest.mark.parametrize("final", C_OFF.values(), ids=C_OFF.keys())
+def test_what_landed_in_c_and_was_switched_off(miniature: MakeMiniature, final: str) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: C_TEXT})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {C_PATH: C_FIXED})
+    upstream.commit("Check it (#2)", {C_PATH: C_FIXED})
+    upstream.commit("Go on (#3)", {C_PATH: final})
+    upstream.tag("v2")
+    kept(upstream, patch)
+
+
+# It takes lines out, and upstream only put them otherwise
+
+FLAGS = (
+    "set(SOURCES\n  csrc/attention.cu\n  csrc/gather_rows.cu\n  csrc/norm.cu)\n"
+    "list(APPEND FLAGS\n  -gencode=arch=compute_90a,code=sm_90a\n  -O3)\n"
+)
+CUT = FLAGS.replace("  -gencode=arch=compute_90a,code=sm_90a\n", "")
+CUT_SOURCE = FLAGS.replace("  csrc/gather_rows.cu\n", "")
+PUT: Mapping[str, tuple[str, Edits]] = {
+    "joined in another file": (
+        CUT,
+        {
+            "CMakeLists.txt": CUT,
+            "cmake/flags.cmake": "list(APPEND A -gencode=arch=compute_90a,code=sm_90a -lineinfo)\n",
+        },
+    ),
+    "joined in the same file": (
+        CUT,
+        {
+            "CMakeLists.txt": CUT
+            + "list(APPEND FLAGS -gencode=arch=compute_90a,code=sm_90a -lineinfo)\n"
+        },
+    ),
+    "quoted": (
+        CUT,
+        {"CMakeLists.txt": CUT + 'list(APPEND FLAGS\n  "-gencode=arch=compute_90a,code=sm_90a")\n'},
+    ),
+    "the last of a list": (
+        CUT_SOURCE,
+        {"CMakeLists.txt": CUT_SOURCE.replace("norm.cu)", "norm.cu\n  csrc/gather_rows.cu)")},
+    ),
+    "another list": (
+        CUT_SOURCE,
+        {
+            "CMakeLists.txt": CUT_SOURCE,
+            "cmake/sources.cmake": "set(MORE csrc/gather_rows.cu csrc/other.cu)\n",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("cut", "edits"), PUT.values(), ids=PUT.keys())
+def test_what_it_takes_out_stands_otherwise(
+    miniature: MakeMiniature, cut: str, edits: Edits
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"CMakeLists.txt": FLAGS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"CMakeLists.txt": cut})
+    upstream.commit("Sort the flags (#2)", edits)
+    upstream.tag("v2")
+    kept(upstream, patch)
