@@ -30,7 +30,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.objects import Entries, Entry
 from patchq.git.search import count_part
-from patchq.model.diff import split_lines
+from patchq.model.diff_layout import split_lines
 
 
 @dataclass(frozen=True)
