@@ -1,7 +1,7 @@
 """Apply a patch strictly to a tree, by ``git apply`` on an index of the touched paths only.
 
 Strictly means git's own rule without fuzz: every context line must match, line offsets are
-allowed. Nothing is checked out.
+allowed. Nothing is checked out. What :mod:`patchq.git.strict` can place needs no process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from git.index.typ import BaseIndexEntry, IndexEntry
 from patchq.git.merge import read_stage
 from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git
+from patchq.git.strict import Content, PlainDiff
 from patchq.scratch import scratch_root
 
 
@@ -58,8 +59,12 @@ class Applier:
         strip: int = 1,
         directory: str = "",
         context: int | None = None,
+        plain: PlainDiff | None = None,
     ) -> Applied | Refused:
         """Apply ``diff``, which touches ``paths``, to ``tree``, below ``directory`` of it.
+
+        If ``plain`` is given, it is the same diff as it was read, and git is asked only about what
+        it cannot settle.
 
         With ``context`` only so many lines around a change must match, where the diff has more.
 
@@ -67,6 +72,11 @@ class Applier:
         because of which one of them cannot be there, so that it can refuse).
         """
         before = self._visible(tree, paths)
+        alone = context is None and before.keys() == set(paths)
+        found = plain.apply(before, self._objects.blob) if plain and alone else None
+        if found is not None:
+            after = {path: self._keep(content) for path, content in found.items()}
+            return self._changed(tree, before, after)
         files = (entry for entry in before.values() if entry and entry.mode != GITLINK_MODE)
         self._objects.verify(entry.oid for entry in files)
         with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_root()) as scratch:
@@ -75,17 +85,21 @@ class Applier:
             refused = refused or index.apply(diff, strip, directory, context)
             if refused is not None:
                 return refused
-            after = index.read()
-        changed = sorted(
-            path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
-        )
-        changes = {path: after.get(path) for path in changed}
-        result = self._objects.overlay(tree, changes)
-        stray = set(self._objects.differing(tree, result)).difference(paths)
+            applied = self._changed(tree, before, index.read())
+        stray = set(self._objects.differing(tree, applied.tree)).difference(paths)
         if stray:
             return Refused(f"git reads it as a change of {', '.join(sorted(stray))} too")
+        return applied
+
+    def _keep(self, file: Content | None) -> Entry | None:
+        return Entry(file.mode, self._objects.write("blob", file.content)) if file else None
+
+    def _changed(self, tree: str, before: Entries, after: Entries) -> Applied:
+        paths = before.keys() | after.keys()
+        changed = sorted(path for path in paths if before.get(path) != after.get(path))
+        changes = {path: after.get(path) for path in changed}
         return Applied(
-            tree=result,
+            tree=self._objects.overlay(tree, changes),
             before={path: before.get(path) for path in changed},
             after=changes,
         )

@@ -6,7 +6,7 @@ brings is judged by what became of that one, never by what upstream lacks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -110,7 +110,7 @@ class Placed:
         return Case(self.patch, self.applied, self.ours, self.accepted)
 
     def key(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
-        """Stands for all that the judgement depends on, as long as nothing below is lost."""
+        """Stands for all that the judgement depends on, but for what is lost below."""
         return key_of(
             [
                 RULES,
@@ -121,6 +121,19 @@ class Placed:
                 predicates.depends_on(self.patch),
             ]
         )
+
+    def key_with_lost(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
+        """Stands for all that the judgement depends on, what is lost below included."""
+        lost = [
+            [
+                item.patch.name,
+                *_identities([item.patch]),
+                item.became,
+                item.verdict and item.verdict.value,
+            ]
+            for item in self.lost
+        ]
+        return key_of(["lost", self.key(span, predicates), lost])
 
 
 def _identities(patches: Iterable[Patch]) -> list[list[object]]:
@@ -166,13 +179,22 @@ class PlaceJudge:
             return uncovered
         if placed.missing:
             return self.judge.without_base(patch, placed.missing, inactive=placed.inactive)
+        if not placed.lost:
+            return self._alone(placed)
+        key = placed.key_with_lost(self._span, self.judge.predicates)
+        return self._kept(key, patch.name, lambda: self._without_lost(placed, self._alone(placed)))
+
+    def _alone(self, placed: Placed) -> Judgement:
+        """The judgement as it is if nothing below is lost."""
         key = placed.key(self._span, self.judge.predicates)
+        return self._kept(key, placed.patch.name, lambda: self.judge.judge(placed.case))
+
+    def _kept(self, key: str, name: str, judge: Callable[[], Judgement]) -> Judgement:
         kept = self._cache.get(key)
         if kept is None:
-            kept = {patch.name: self.judge.judge(placed.case)}
+            kept = {name: judge()}
             self._cache.put(key, kept)
-        judgement = kept[patch.name]
-        return self._without_lost(placed, judgement) if placed.lost else judgement
+        return kept[name]
 
     def _without_lost(self, placed: Placed, judgement: Judgement) -> Judgement:
         """The judgement as it is where patches below are not carried to the new base."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.store import Store
+from patchq.git.strict import PlainDiff
 from patchq.model.patch import Patch
 from patchq.model.series import Series, SeriesEntry
 
@@ -49,6 +50,7 @@ class Stack:
                 strip=patch.strip,
                 directory=patch.directory,
                 context=max(0, _CONTEXT - fuzz) if fuzz else None,
+                plain=PlainDiff(patch.raw, patch.split, patch.files),
             )
         return self._known[key]
 
