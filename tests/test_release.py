@@ -409,6 +409,73 @@ def test_what_ends_and_is_still_needed(
     assert left["text"].endswith("; still needed by v1 (rollback)")
 
 
+def test_live_bases_in_reports(
+    patchq: CommandLine, upstream: Miniature, workspace: Workspace
+) -> None:
+    taken = upstream.read("v1", "pkg/a.txt").decode().replace("line 3", "LINE 3")
+    upstream.commit("Take it", {"pkg/a.txt": taken})
+    upstream.tag("v3")
+    upstream.commit("More", {"pkg/b.txt": "more\n"})
+    upstream.tag("v4")
+    patchq("lock", "v2", "v3", "v4", cwd=workspace.root)
+    for tag in ("v2", "v3"):
+        assert patchq("rebase", "--onto", tag, cwd=workspace.root).returncode == 0
+    done = patchq("report", "v2", "--onto", "v3", cwd=workspace.root)
+    assert "still needed by v1 (rollback)" in done.stdout
+    done = patchq("report", "v3", "--onto", "v4", "--format", "json", cwd=workspace.root)
+    (item,) = json.loads(done.stdout)["remembered"]
+    assert item["needed_by"] == ["v1 (rollback)"]
+
+    done = patchq("report", "--all", cwd=workspace.root)
+    heads = [line.split() for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert ["●v1", "v3", "v4"] in heads
+    assert "● live: v1 (rollback)\nFolded: v2 (--unfold shows them)\n" in done.stdout
+    whole = patchq("report", "--all", "--unfold", cwd=workspace.root).stdout
+    assert ["●v1", "v2", "v3", "v4"] in [line.split() for line in whole.splitlines()]
+    text = patchq("report", "--all", "--format", "markdown", cwd=workspace.root).stdout
+    folded, whole = text.split("<details>")
+    assert "| patch | v4 | v3 | ●v1 |" in folded
+    assert "| patch | v4 | v3 | v2 | ●v1 |" in whole
+    document = json.loads(patchq("report", "--all", "--format", "json", cwd=workspace.root).stdout)
+    assert [base["live"] for base in document["bases"]] == ["rollback", None, None, None]
+    page = patchq("report", "--all", "--format", "html", cwd=workspace.root).stdout
+    assert "live: rollback" in page
+
+
+def test_what_can_go(patchq: CommandLine, upstream: Miniature, workspace: Workspace) -> None:
+    def proposed(*args: str) -> list[Any]:
+        done = patchq("drop", "--ended", *args, "--json", cwd=workspace.root)
+        assert done.returncode == 0, done.stderr
+        return [(item["name"], item["can_go"]) for item in json.loads(done.stdout)["ended"]]
+
+    taken = upstream.read("v1", "pkg/a.txt").decode().replace("line 3", "LINE 3")
+    upstream.commit("Take it", {"pkg/a.txt": taken})
+    upstream.tag("v3")
+    patchq("lock", "v2", "v3", cwd=workspace.root)
+    for tag in ("v2", "v3"):
+        assert proposed("--not-live") == []
+        patchq("rebase", "--onto", tag, cwd=workspace.root)
+    assert proposed("--not-live") == [("a.patch", [])]
+    assert proposed() == [("a.patch", ["v2"])]
+    done = patchq("drop", "--ended", "--not-live", cwd=workspace.root)
+    assert "a.patch: ended; still needed by v1 (rollback)\n" in done.stdout
+    workspace.settings_path.write_text(SETTINGS.replace("v1: rollback", "v3: production"))
+    assert proposed("--not-live") == [("a.patch", ["v1", "v2"])]
+    done = patchq("drop", "--ended", "--not-live", cwd=workspace.root)
+    command = "patchq drop a.patch --tag v2 --reason 'upstreamed on v3'"
+    assert f"$ {command}\n" in done.stdout
+    args = ("drop", "a.patch", "--tag", "v2", "--reason", "upstreamed on v3")
+    assert patchq(*args, cwd=workspace.root).returncode == 0
+    assert proposed("--not-live") == [("a.patch", ["v1"])]
+    assert patchq("lint", cwd=workspace.root).returncode == 0
+    assert patchq("drop", "--ended", "a.patch", cwd=workspace.root).returncode == 2
+    assert patchq("drop", cwd=workspace.root).returncode == 2
+    workspace.settings_path.write_text("version: 1\n")
+    done = patchq("drop", "--ended", "--not-live", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "does not say which bases are live" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

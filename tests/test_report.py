@@ -210,6 +210,7 @@ def test_the_shape_of_a_remembered_patch(schema: dict[str, Any]) -> None:
         "name": "back.patch",
         "retired_as": "upstreamed",
         "since": "v0",
+        "needed_by": [],
         "memory": "resurfaced",
         "now": "conflict",
     }

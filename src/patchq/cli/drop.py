@@ -8,16 +8,27 @@ import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
 from patchq.cli.series_edits import asked_reason, change, patch_names
+from patchq.cli.session import session
 
 
 def drop(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="PATCH", help="The patches to drop.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATCH]", help="The patches to drop.")
+    ] = None,
     tag: TagOption = None,
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="WHY", help="Why; kept in retired.yaml.")
     ] = None,
     forget: Annotated[bool, typer.Option("--forget", help="Keep no record of them.")] = False,
+    ended: Annotated[
+        bool,
+        typer.Option("--ended", help="Propose the patches that ended on a later base; drop none."),
+    ] = False,
+    not_live: Annotated[
+        bool,
+        typer.Option("--not-live", help="With --ended: only those that no live base needs."),
+    ] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -30,9 +41,17 @@ def drop(
     Examples:
       patchq drop fa3-off.patch --reason "built on aarch64 only"
       patchq drop a.patch b.patch --tag v0.5.18 --forget
+      patchq drop --ended --not-live
     """
     from patchq.engine.series import edits
 
+    if ended or not_live:
+        if names or tag or forget or reason is not None or not ended:
+            raise typer.BadParameter("--ended [--not-live] stands alone: it only proposes")
+        _propose(context, not_live=not_live, as_json=json)
+        return
+    if not names:
+        raise typer.BadParameter("name the patches to drop, or ask with --ended")
     if forget and reason is not None:
         raise typer.BadParameter("--reason and --forget exclude each other")
     names = patch_names(context, tag, names, retired=True)
@@ -45,6 +64,22 @@ def drop(
         dry_run=dry_run,
         as_json=json,
     )
+
+
+def _propose(context: typer.Context, *, not_live: bool, as_json: bool) -> None:
+    from patchq.cli import output
+    from patchq.engine.workspace.live import ended, require_live
+    from patchq.report.ended import render_ended, render_ended_json
+
+    run = session(context)
+    if not_live:
+        require_live(run.settings)
+    live = run.settings.release.live
+    found = tuple(ended(run.workspace, run.settings))
+    if as_json:
+        output.text(render_ended_json(found, live, not_live=not_live))
+    else:
+        render_ended(found, live, output.terminal(), not_live=not_live)
 
 
 def register(app: typer.Typer) -> None:

@@ -80,12 +80,13 @@ def matrix(
     title: str,
     to: Path | None = None,
     links: CommitLinks = NO_LINKS,
+    unfolded: bool = False,
 ) -> None:
     """Write the lifecycle matrix to a file or to stdout."""
     if form is Format.TABLE:
         from patchq.report.matrixtable import render_matrix
 
-        _table(lambda console: render_matrix(matrix, console), to)
+        _table(lambda console: render_matrix(matrix, console, unfolded=unfolded), to)
     elif form is Format.JSON:
         from patchq.report.jsonreport import render_matrix_json
 

@@ -35,6 +35,9 @@ def report(
     every: Annotated[
         bool, typer.Option("--all", help="Every patch against every locked base.")
     ] = False,
+    unfold: Annotated[
+        bool, typer.Option("--unfold", help="With --all: the bases that are not live too.")
+    ] = False,
     form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TABLE,
     to: Annotated[
         Path | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")
@@ -83,7 +86,7 @@ def report(
         with run.progress("judging every series") as progress:
             matrix = lifecycle(run.project, progress)
         title = f"Patches on {Path(run.lock.upstream).name.removesuffix('.git')}"
-        output.matrix(matrix, form, title=title, to=to, links=links)
+        output.matrix(matrix, form, title=title, to=to, links=links, unfolded=unfold)
         reports = [column.report for column in matrix.columns if column.report]
     else:
         from patchq.engine.verify.requirement_changes import with_requirements

@@ -12,7 +12,7 @@ from enum import Enum
 
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.regex import compile_regex, encoded
-from patchq.model.verdict import Evidence
+from patchq.model.verdict import Evidence, Verdict
 from patchq.model.yamlfile import YamlValue
 
 Value = bool | int | tuple[int, ...]
@@ -156,6 +156,20 @@ class Mention:
     evidence: Evidence
     patches: tuple[str, ...]
     gates: bool
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A patch that ended on the base ``since``, and is still in the series on ``tags``.
+
+    ``needed_by`` are the live ones among these, with their role.
+    """
+
+    name: str
+    verdict: Verdict
+    since: str
+    tags: tuple[str, ...]
+    needed_by: tuple[str, ...]
 
 
 @dataclass(frozen=True)

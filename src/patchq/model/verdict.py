@@ -186,6 +186,8 @@ class Remembered:
     memory: Memory
     now: PatchReport | None = None
     missing: str = ""
+    needed_by: tuple[str, ...] = ()
+    """The live bases whose series still has it, with their role."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,8 @@ class Column:
     """One base of the lifecycle matrix.
 
     ``report`` judges the newest series before it on this base (None for the first series);
-    ``introduced`` are the patches that this base's own series has and the one before had not.
+    ``introduced`` are the patches that this base's own series has and the one before had not,
+    ``role`` what a base is for that is still deployed.
     """
 
     base: str
@@ -236,6 +239,7 @@ class Column:
     has_series: bool
     report: Report | None
     introduced: tuple[str, ...] = ()
+    role: str | None = None
 
     def patch(self, name: str) -> PatchReport | None:
         """What became of the patch ``name`` on this base, None if it was not judged."""
@@ -305,3 +309,25 @@ class Matrix:
             for number, column in enumerate(self.columns)
             if column.report and (number > newest or column.is_unsettled)
         )
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns to look at first: live bases, open ones, the newest series and what follows.
+
+        All of them if no base is live.
+        """
+        if not any(column.role for column in self.columns):
+            return self.columns
+        newest = max((n for n, column in enumerate(self.columns) if column.has_series), default=0)
+        unsettled = self.open
+        return tuple(
+            column
+            for number, column in enumerate(self.columns)
+            if column.role or number >= newest or column in unsettled
+        )
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """The bases of the other columns."""
+        shown = self.shown
+        return tuple(column.base for column in self.columns if column not in shown)

@@ -41,6 +41,7 @@ def _base(column: Column) -> dict[str, Any]:
         "commit": column.commit,
         "date": column.date,
         "has_series": column.has_series,
+        "live": column.role,
         "introduced": list(column.introduced),
         "report": report_fields(column.report) if column.report else None,
     }
@@ -82,6 +83,7 @@ def _remembered(item: Remembered) -> dict[str, Any]:
         "retired_as": item.retired_as.value if item.retired_as else None,
         "since": item.since,
         "memory": item.memory.value,
+        "needed_by": list(item.needed_by),
         "now": item.now.verdict.value if item.now else None,
         "evidence": [evidence_fields(evidence) for evidence in item.now.evidence]
         if item.now

@@ -40,3 +40,6 @@ MEMORIES: dict[Memory, Look] = {
 
 DROPPED = Look("−", "-", "dim")
 NEW = Look("○", "o", "bold")
+
+LIVE = Look("●", "*", "bold")
+"""A base that is still deployed."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from patchq.model.verdict import Matrix, PatchReport, Remembered, Report
+from patchq.model.verdict import Column, Matrix, PatchReport, Remembered, Report
 from patchq.report.causes import Cause, causes, move_words
 from patchq.report.cells import cell, marks, short_bases
 from patchq.report.commit import NO_LINKS, Commit, CommitLinks
-from patchq.report.look import MEMORIES, VERDICTS
+from patchq.report.look import LIVE, MEMORIES, VERDICTS
 from patchq.report.sections import (
     LOOK_AT,
     REQUIREMENTS,
@@ -66,14 +66,14 @@ def render_matrix_markdown(matrix: Matrix, *, links: CommitLinks = NO_LINKS) -> 
     for column in reversed(matrix.open):
         if column.report is not None:
             blocks += [f"**{escape(column.base)}**", *_decisions(column.report, links)]
-    columns = tuple(reversed(matrix.columns))
-    bases = short_bases(tuple(column.base for column in columns))
-    rows = [f"| patch | {' | '.join(map(escape, bases))} |", "|---" * (len(bases) + 1) + "|"]
-    for name in matrix.names:
-        cells = [cell(column, name) for column in columns]
-        signs = (found.mark.look.sign if found else "" for found in cells)
-        rows.append(f"| {code(name)} | {' | '.join(signs)} |")
-    blocks.append("\n".join(rows))
+    blocks.append(_grid(matrix, matrix.shown))
+    if matrix.folded:
+        whole = _grid(matrix, matrix.columns)
+        summary = f"all {len(matrix.columns)} bases"
+        blocks.append(f"<details><summary>{summary}</summary>\n\n{whole}\n\n</details>")
+    live = [f"{column.base} ({column.role})" for column in matrix.columns if column.role]
+    if live:
+        blocks.append(escape(f"{LIVE.sign} live: {', '.join(live)}"))
     legend = (f"{mark.look.sign} {mark.word} {count}" for mark, count in marks(matrix))
     blocks.append(escape(" · ".join(legend)))
     text = "\n\n".join(blocks) + "\n"
@@ -81,6 +81,21 @@ def render_matrix_markdown(matrix: Matrix, *, links: CommitLinks = NO_LINKS) -> 
         return text
     kept = text[: COMMENT_LIMIT - 200].rpartition("\n")[0]
     return f"{kept}\n\nThe rest is left out: it is too long for a comment.\n"
+
+
+def _grid(matrix: Matrix, columns: Sequence[Column]) -> str:
+    """A table of the patches that have a cell on one of ``columns``, the newest base first."""
+    columns = tuple(reversed(columns))
+    short = short_bases(tuple(column.base for column in columns))
+    marks = (LIVE.sign if column.role else "" for column in columns)
+    heads = (escape(mark + base) for mark, base in zip(marks, short, strict=True))
+    rows = [f"| patch | {' | '.join(heads)} |", "|---" * (len(columns) + 1) + "|"]
+    for name in matrix.names:
+        cells = [cell(column, name) for column in columns]
+        if any(cells):
+            signs = (found.mark.look.sign if found else "" for found in cells)
+            rows.append(f"| {code(name)} | {' | '.join(signs)} |")
+    return "\n".join(rows)
 
 
 def escape(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import add
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -10,14 +11,18 @@ from rich.text import Text
 
 from patchq.model.verdict import Column, Matrix, Memory
 from patchq.report.cells import Cell, cell, marks, short_bases
+from patchq.report.look import LIVE
 from patchq.report.sections import ReportSection, in_section, remembered_words, to_decide, watched
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
 
 
-def render_matrix(matrix: Matrix, console: Console) -> None:
+def render_matrix(matrix: Matrix, console: Console, *, unfolded: bool = False) -> None:
     """Print ``matrix`` to ``console``: open decisions, the grid with the newest bases first, and
-    what the signs mean."""
+    what the signs mean.
+
+    Where bases are live the others are folded, unless it is to be ``unfolded``.
+    """
     writer = Writer(console)
     if not matrix.columns:
         writer.words("The lock has no bases yet.")
@@ -25,24 +30,33 @@ def render_matrix(matrix: Matrix, console: Console) -> None:
     _write_open(writer, matrix.open)
     names = {name: writer.say(name.removesuffix(".patch")) for name in matrix.names}
     room = writer.width - max((cell_len(name) for name in names.values()), default=0)
-    heads = _heads(writer, _bases(matrix.columns), room)
+    columns = matrix.columns if unfolded else matrix.shown
+    heads = _heads(writer, columns, room)
     for start, end in reversed(list(_blocks(heads, room))):
-        _write_block(writer, matrix.columns[start:end], heads[start:end], names)
+        _write_block(writer, columns[start:end], heads[start:end], names)
         writer.blank()
     if matrix.names:
         _write_legend(writer, matrix)
+    _write_live(writer, matrix, unfolded=unfolded)
 
 
-def _heads(writer: Writer, bases: tuple[str, ...], room: int) -> tuple[str, ...]:
-    """The bases by their names where all of them fit ``room``, else shortened."""
-    whole = tuple(map(writer.say, bases))
+def _heads(writer: Writer, columns: Sequence[Column], room: int) -> tuple[str, ...]:
+    """The bases by their names where all of them fit ``room``, else shortened; live ones marked."""
+    mark = writer.sign(LIVE)
+    marks = [mark if column.role else "" for column in columns]
+    bases = tuple(column.base for column in columns)
+    whole = tuple(map(writer.say, map(add, marks, bases)))
     if sum(2 + cell_len(head) for head in whole) <= room:
         return whole
-    return tuple(map(writer.say, short_bases(bases)))
+    return tuple(map(writer.say, map(add, marks, short_bases(bases))))
 
 
-def _bases(columns: Sequence[Column]) -> tuple[str, ...]:
-    return tuple(column.base for column in columns)
+def _write_live(writer: Writer, matrix: Matrix, *, unfolded: bool) -> None:
+    live = [f"{column.base} ({column.role})" for column in matrix.columns if column.role]
+    if live:
+        writer.words(f"{writer.sign(LIVE)} live: {', '.join(live)}")
+    if matrix.folded and not unfolded:
+        writer.words(f"Folded: {', '.join(matrix.folded)} (--unfold shows them)", style="dim")
 
 
 def _write_open(writer: Writer, columns: Sequence[Column]) -> None:

@@ -76,7 +76,8 @@ def remembered_words(item: Remembered) -> str:
         return f"in {item.since}, not in {item.missing}, no record"
     now = f", now {item.now.verdict.value}" if item.now else ""
     left = "held" if item.memory is Memory.HELD else "retired"
-    return f"{left} as {item.retired_as.value} on {item.since}{now}"
+    needed = f", still needed by {', '.join(item.needed_by)}" if item.needed_by else ""
+    return f"{left} as {item.retired_as.value} on {item.since}{now}{needed}"
 
 
 def requirement_words(change: RequirementChange) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
+from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, MissingBasesError
 from patchq.model.lock import Base
@@ -119,7 +120,9 @@ def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
     if base.name in names:
         directory = project.workspace.load(base.name)
         own = directory.series.names
-        report = report and as_decided(project.workspace, report, directory)
+        if report:
+            decided = as_decided(project.workspace, report, directory)
+            report = with_needed(project, decided)
     return Column(
         base=base.name,
         commit=base.commit,
@@ -127,4 +130,5 @@ def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
         has_series=base.name in names,
         report=report,
         introduced=tuple(name for name in own if name not in before),
+        role=project.settings.release.live.get(base.name),
     )

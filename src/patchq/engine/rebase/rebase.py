@@ -16,6 +16,7 @@ from patchq.engine.rebase.retired import recall
 from patchq.engine.rebase.series_run import Progress, SeriesRun, Solver, Stop
 from patchq.engine.series.continuity import gaps, port_command
 from patchq.engine.series.variants import moved_recipe
+from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
@@ -81,7 +82,7 @@ def judge_series(
     recalled = recall(project, directory, onto)
     remembered = (*(item.remembered for item in recalled), *lost(project.workspace, source))
     report = replace(rebased.report, remembered=remembered)
-    return replace(rebased, report=report)
+    return replace(rebased, report=with_needed(project, report))
 
 
 def rebase_series(

@@ -16,6 +16,7 @@ from patchq.engine.release.names import compare_names
 from patchq.engine.series.selection import Selection
 from patchq.engine.verify.requirement_changes import with_requirements
 from patchq.engine.verify.verify import verify_series
+from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
@@ -66,7 +67,7 @@ def judge_release(
     workspace = project.workspace
     if onto in workspace.series_names():  # what was decided there counts, not the forecast
         decided = as_decided(workspace, judged.report, workspace.load(onto))
-        judged = replace(judged, report=decided)
+        judged = replace(judged, report=with_needed(project, decided))
     builder = _Builder(project, project.upstream_range(series, onto), judged)
     items = tuple(builder.items())
     order = list(Section)
@@ -78,16 +79,6 @@ def judge_release(
         tuple(builder.folded),
     )
     return work, judged.report
-
-
-def still_needed(project: Project, name: str, onto: str) -> tuple[str, ...]:
-    """The live bases other than ``onto`` whose series has patch ``name``, with their role."""
-    live = project.settings.release.live
-    return tuple(
-        f"{tag} ({live[tag]})"
-        for tag in project.workspace.series_names()
-        if tag in live and tag != onto and name in project.workspace.series(tag).names
-    )
 
 
 class _Builder:
@@ -126,19 +117,12 @@ class _Builder:
             yield WorkItem(
                 section,
                 patch.name,
-                _words(patch) + self._still_needed(patch),
+                "; ".join([_words(patch), *(patch.notes if left else ())]),
                 _telling(patch.evidence),
                 self._command(patch),
             )
         if fine:
             self.fine.append(f"{fine} {'patch carries' if fine == 1 else 'patches carry'}")
-
-    def _still_needed(self, patch: PatchReport) -> str:
-        """The live bases whose series has a patch that ends here."""
-        if patch.action is not Action.DROP:
-            return ""
-        needed = still_needed(self._project, patch.name, self._onto)
-        return f"; still needed by {', '.join(needed)}" if needed else ""
 
     def _command(self, patch: PatchReport) -> str:
         if patch.action is Action.REVIEW:
