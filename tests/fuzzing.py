@@ -1,23 +1,66 @@
 """Feed the readers with what nobody would write: ``python tests/fuzzing.py READER SECONDS [SEED]``.
 
 A reader may refuse its input with a :class:`PatchqError`, in linear time; anything else it raises
-is a fault. The patch reader is also compared with ``git apply``: what we take, git
-takes with the same tree. With atheris installed, inputs follow
-the code they reach; else they are mutations of the corpus.
+is a fault. The patch reader is also compared with ``git apply`` (``git``) and GNU patch
+(``gnu``): what we take, they take with the same tree. With atheris installed, inputs follow the
+code they reach; else they are mutations of the corpus.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import random
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import traceback
+import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from patchq.git.apply import Applied
+    from patchq.model.patch import Patch
+
+
+def _archives() -> list[bytes]:
+    """A tar of each kind of entry, in three formats, and a zip."""
+    made = []
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=form) as archive:
+            for name, kind, target in (
+                ("x-1", tarfile.DIRTYPE, ""),
+                ("x-1/f", tarfile.REGTYPE, ""),
+                ("x-1/link", tarfile.SYMTYPE, "f"),
+                ("x-1/hard", tarfile.LNKTYPE, "x-1/f"),
+                ("x-1/PKG-INFO" if form == tarfile.USTAR_FORMAT else "x-1/ö" * 30, b"0", ""),
+            ):
+                entry = tarfile.TarInfo(name)
+                entry.type, entry.linkname, entry.mtime = kind, target, 1_780_000_000
+                content = b"Requires-Dist: a>1\n" if kind == tarfile.REGTYPE else b""
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        made.append(stream.getvalue()[: 512 * 14])
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("x/f", b"words " * 9)
+        packed.writestr("x-1.dist-info/METADATA", b"Requires-Dist: a>1\n")
+        link = zipfile.ZipInfo("x/link")
+        link.external_attr = 0o120777 << 16
+        packed.writestr(link, b"f")
+    return [*made, stream.getvalue()]
+
 
 SEEDS: dict[str, list[bytes]] = {
+    "archive": _archives(),
     "patch": [
         b"diff --git a/f b/f\nindex 1234567..89abcde 100644\n--- a/f\n+++ b/f\n"
         b"@@ -1,3 +1,3 @@ def f():\n 1\n-2\n+two\n 3\n",
@@ -56,6 +99,19 @@ SEEDS: dict[str, list[bytes]] = {
         b"targets:\n  t: {processor: aarch64, cuda: '13.0'}\n"
     ],
     "predicate": [b"contains a/b 'x(y|z)*'", b"path-missing 'a b'", b"lacks f ^a$", b"always"],
+    "recipe": [
+        b"version: 1\nproject: k\nlocal_version: sm121.1\npyprojects: [a/pyproject.toml]\n"
+        b"pins:\n  a: 1.2\n  b: '>=1.26.0'\nvariants:\n"
+        b"  slim:\n    guards: [x]\n    pins: {a: 1.3}\n"
+    ],
+    "retired": [
+        b"version: 1\npatches:\n  - name: a.patch\n    standing: retired\n    verdict: upstreamed\n"
+        b"    since: v2\n    base: v1\n    reason: words\n    evidence:\n      - kind: merged\n"
+        b"        text: words\n        commit: " + b"1" * 40 + b"\n        pr: 3\n"
+        b"        date: 2026-07-30T14:30:26-07:00\n        first_tag: v2\n        paths: [f]\n"
+        b"    content: |\n      Subject: x\n\n"
+    ],
+    "trust": [b"version: 1\ntrees:\n- {base: v1, tree: " + b"1" * 40 + b"}\n"],
     "mail": [
         b"From x Mon Sep 17 00:00:00 2001\nFrom: a <a@b>\nSubject: s\nMIME-Version: 1.0\n"
         b"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\nZGlmZg==\n",
@@ -103,14 +159,19 @@ def mutated(chance: random.Random, reader: str) -> bytes:
 
 def readers() -> Mapping[str, Callable[[bytes], object]]:
     """Each reader, as something that takes bytes."""
+    from patchq.archives.reader import read_archive, requirements_in
     from patchq.engine.importing.read import read_given
-    from patchq.errors import Where
+    from patchq.errors import PatchqError, Where
+    from patchq.model.coverage import Coverage
     from patchq.model.header import description, read_header
     from patchq.model.lock import read_lock
     from patchq.model.patch import read_patch, repair
     from patchq.model.predicate import parse_predicate
+    from patchq.model.recipe import read_recipe
+    from patchq.model.retired import read_retired
     from patchq.model.series import read_series
     from patchq.model.settings import read_settings
+    from patchq.model.trust import read_trust
 
     def header(data: bytes) -> None:
         read = read_header(data)
@@ -121,7 +182,16 @@ def readers() -> Mapping[str, Callable[[bytes], object]]:
         repair(data)
         read_patch("p", data)
 
+    def archive(data: bytes) -> None:
+        with tempfile.TemporaryDirectory() as home:
+            file = Path(home, "x.zip" if data.startswith(b"PK") else "x.tar")
+            file.write_bytes(data if data.startswith(b"PK") else _summed(data))
+            with suppress(PatchqError):
+                requirements_in(file)
+            read_archive(file, prefix="python", coverage=Coverage())
+
     return {
+        "archive": archive,
         "patch": patch,
         "header": header,
         "series": lambda data: read_series(data, Where("series")),
@@ -131,7 +201,20 @@ def readers() -> Mapping[str, Callable[[bytes], object]]:
             b"abc\n"
         ),
         "mail": lambda data: read_given("f.mbox", data),
+        "recipe": lambda data: read_recipe(data, Where("recipe")),
+        "retired": lambda data: read_retired(data, Where("retired")),
+        "trust": lambda data: read_trust(data, Where("trust")),
     }
+
+
+def _summed(data: bytes) -> bytes:
+    """A tar whose headers have the checksums that they should have."""
+    blocks = [bytearray(data[start : start + 512]) for start in range(0, len(data), 512)]
+    for block in blocks:
+        if block[257:262] == b"ustar" and len(block) == 512:
+            block[148:156] = b" " * 8
+            block[148:156] = b"%06o\0 " % sum(block)
+    return b"".join(blocks)
 
 
 def feed(reader: Callable[[bytes], object], data: bytes) -> None:
@@ -146,13 +229,15 @@ def feed(reader: Callable[[bytes], object], data: bytes) -> None:
 
 
 class Differential:
-    """Our reading of a patch and git's, on the tree of :data:`FILES`."""
+    """Our reading of a patch and that of others, on the tree of :data:`FILES`."""
 
     def __init__(self, home: Path):
         from patchq.engine.series.stack import Stack
+        from patchq.git.objects import Entry
         from patchq.git.store import open_store
 
         self._home = home / "upstream"
+        self._scratch = home / "scratch"
         self._home.mkdir()
         self._git("init", "--quiet")
         for name, text in FILES.items():
@@ -160,32 +245,60 @@ class Differential:
             file.parent.mkdir(exist_ok=True)
             file.write_text(text)
         self._git("add", "--all")
-        self._tree = self._git("write-tree").stdout.decode().strip()
+        self._tree = self._written()
         self._store = open_store(home / "store.git")
         objects = self._store.objects
-        entries = {}
-        from patchq.git.objects import Entry
-
-        for name, text in FILES.items():
-            entries[name] = Entry("100644", objects.write("blob", text.encode()))
+        entries = {
+            name: Entry("100644", objects.write("blob", text.encode()))
+            for name, text in FILES.items()
+        }
         assert objects.tree_of(entries) == self._tree
         self._stack = Stack(self._store)
         self.taken = self.refused = 0
 
-    def compare(self, data: bytes) -> None:
-        """Raise AssertionError if we take ``data`` and the others make something else of it."""
-        ours = self._ours(data)
-        if ours is None:
-            self.refused += 1
+    def git(self, data: bytes) -> None:
+        """Raise AssertionError if we take ``data`` and git makes something else of it."""
+        taken = self._take(data)
+        if taken is None:
             return
-        self.taken += 1
+        ours = taken[1].tree
         self._git("read-tree", self._tree)
-        done = self._git("apply", "--cached", "--whitespace=nowarn", stdin=data, check=False)
+        done = self._git("apply", "-p1", "--cached", "--whitespace=nowarn", stdin=data, check=False)
         assert done.returncode == 0, f"git refuses it: {done.stderr!r}"
-        theirs = self._git("write-tree").stdout.decode().strip()
+        theirs = self._written()
         assert theirs == ours, f"git makes {theirs} of it, we {ours}"
 
-    def _ours(self, data: bytes) -> str | None:
+    def gnu(self, data: bytes) -> None:
+        """Raise AssertionError unless GNU patch makes our tree of what is written for quilt."""
+        from patchq.engine.export.formats import for_gnu_patch
+        from patchq.engine.verify.subject import PatchStep
+        from patchq.errors import InputError
+
+        taken = self._take(data)
+        if taken is None:
+            return
+        patch, applied = taken
+        try:
+            written, strip = for_gnu_patch(self._store, PatchStep(patch, self._tree, applied))
+        except InputError:  # a binary file, a submodule
+            return
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        shutil.copytree(self._home, self._scratch, ignore=shutil.ignore_patterns(".git"))
+        options = ["-F0", "-f", "-N", "-r", "-", "--no-backup-if-mismatch"]
+        done = subprocess.run(
+            ["patch", f"-p{strip}", *options],
+            input=written,
+            cwd=self._scratch,
+            capture_output=True,
+            env={"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C"},
+            check=False,
+        )
+        assert done.returncode == 0, f"GNU patch refuses it: {done.stdout!r}"
+        self._git(f"--work-tree={self._scratch}", "add", "--all", "--force")
+        theirs = self._written()
+        assert theirs == applied.tree, f"GNU patch makes {theirs} of it, we {applied.tree}"
+
+    def _take(self, data: bytes) -> tuple[Patch, Applied] | None:
         from patchq.errors import PatchqError
         from patchq.git.apply import Applied, Refused
         from patchq.model.patch import read_patch
@@ -195,11 +308,21 @@ class Differential:
             applied = self._stack.try_apply(self._tree, patch)
             names = self._store.applier.names(patch.diff)
         except PatchqError:
+            self.refused += 1
             return None
         found = sorted(change.new or change.old or "" for change in patch.files)
-        if isinstance(names, Refused) or sorted(names) != found:
-            return None  # import refuses it, too
-        return applied.tree if isinstance(applied, Applied) else None
+        if (
+            not isinstance(applied, Applied)
+            or isinstance(names, Refused)
+            or sorted(names) != found  # import refuses it, too
+        ):
+            self.refused += 1
+            return None
+        self.taken += 1
+        return patch, applied
+
+    def _written(self) -> str:
+        return self._git("write-tree").stdout.decode().strip()
 
     def _git(
         self, *args: str, stdin: bytes = b"", check: bool = True
@@ -211,46 +334,77 @@ class Differential:
         )
 
 
+_OTHERS = ("git", "gnu")
+
+
 def main() -> None:
     """Run one reader for so many seconds."""
     name, seconds = sys.argv[1], float(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    if name == "git":
-        with tempfile.TemporaryDirectory() as home:
-            differential = Differential(Path(home))
-            count = _mutate(differential.compare, "patch", seconds, seed)
-            taken, refused = differential.taken, differential.refused
-            print(f"git: {count} cases, {taken} taken, {refused} refused")
-        return
-    try:
-        import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    except ImportError:
-        print(f"{name}: {_mutate(_feeder(readers()[name]), name, seconds, seed)} cases")
-        return
-    with atheris.instrument_imports(include=["patchq.model", "patchq.engine.importing"]):
-        feeder = _feeder(readers()[name])
-    with tempfile.TemporaryDirectory() as corpus:
-        for number, data in enumerate(SEEDS[name]):
-            Path(corpus, str(number)).write_bytes(data)
-        limits = [f"-max_total_time={int(seconds)}", "-max_len=4096", f"-seed={seed}"]
-        atheris.Setup([sys.argv[0], *limits, corpus], feeder)
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ImportError:
+            take = _Take(name, Path(home), seconds)
+            chance = random.Random(seed)
+            while take(mutated(chance, take.seeds)):
+                pass
+            return
+        with atheris.instrument_imports(
+            include=["patchq.model", "patchq.engine.importing", "patchq.archives", "tarfile"]
+        ):
+            take = _Take(name, Path(home), seconds)
+        corpus = Path(home, "corpus")
+        corpus.mkdir()
+        for number, data in enumerate(SEEDS[take.seeds]):
+            (corpus / str(number)).write_bytes(data)
+
+        def once(data: bytes) -> None:
+            if not take(data):  # libFuzzer knows no other end that runs what comes after it
+                shutil.rmtree(home)
+                os._exit(0)
+
+        options = ["-max_len=8192", "-verbosity=0", f"-seed={seed}", f"-artifact_prefix={home}/"]
+        atheris.Setup([sys.argv[0], *options, str(corpus)], once)
         atheris.Fuzz()
 
 
-def _feeder(reader: Callable[[bytes], object]) -> Callable[[bytes], None]:
-    return lambda data: feed(reader, data)
+class _Take:
+    """Takes inputs, prints each kind of fault once, and counts."""
 
+    def __init__(self, name: str, home: Path, seconds: float):
+        self._name = name
+        self._end = time.monotonic() + seconds
+        self.seeds = "patch" if name in _OTHERS else name
+        self._count = 0
+        self._faults: dict[str, int] = {}
+        self._differential: Differential | None = None
+        if name in _OTHERS:
+            self._differential = Differential(home)
+            self._reader = getattr(self._differential, name)
+        else:
+            self._reader = partial(feed, readers()[name])
 
-def _mutate(take: Callable[[bytes], None], name: str, seconds: float, seed: int) -> int:
-    chance, end, count = random.Random(seed), time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        data = mutated(chance, name)
-        count += 1
+    def __call__(self, data: bytes) -> bool:
+        """Take one; False when the time is over, and said."""
+        self._count += 1
         try:
-            take(data)
+            self._reader(data)
         except Exception as error:
-            print(f"fault: {type(error).__name__}: {error}\n{data!r}", flush=True)
-    return count
+            frames = traceback.extract_tb(error.__traceback__)
+            kind = f"{type(error).__name__} in {frames[-1].name}: {str(error)[:16]}"
+            self._faults[kind] = self._faults.get(kind, 0) + 1
+            if self._faults[kind] == 1:
+                print(f"fault: {type(error).__name__}: {error}\n{data!r}", flush=True)
+
+        if time.monotonic() < self._end:
+            return True
+        words = f"{self._name}: {self._count} inputs"
+        if self._differential:
+            words += f", {self._differential.taken} taken"
+        faults = f"{sum(self._faults.values())} faults of {len(self._faults)} kinds"
+        print(f"{words}, {faults}", flush=True)
+        return False
 
 
 if __name__ == "__main__":

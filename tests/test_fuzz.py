@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import fuzzing
 import pytest
 
+from patchq.engine.importing.read import read_given
+from patchq.errors import InputError
 from patchq.model.header import read_header
+from patchq.model.patch import read_patch
 
 
 @pytest.mark.parametrize("name", sorted(fuzzing.SEEDS))
@@ -21,12 +25,12 @@ def test_a_reader_refuses_what_it_cannot_read(name: str) -> None:
 @pytest.mark.parametrize(
     "count", [40, pytest.param(4000, marks=pytest.mark.release)], ids=["short", "long"]
 )
-def test_a_patch_that_we_take_is_one_that_git_takes(tmp_path: Path, count: int) -> None:
+def test_a_patch_that_we_take_is_one_that_others_take(tmp_path: Path, count: int) -> None:
     differential, chance = fuzzing.Differential(tmp_path), random.Random(count)
-    for seed in fuzzing.SEEDS["patch"]:
-        differential.compare(seed)
-    for _ in range(count):
-        differential.compare(fuzzing.mutated(chance, "patch"))
+    cases = [fuzzing.mutated(chance, "patch") for _ in range(count)]
+    for data in (*fuzzing.SEEDS["patch"], *cases):
+        differential.git(data)
+        differential.gnu(data)
     assert differential.taken
     assert differential.refused
 
@@ -58,3 +62,46 @@ def test_a_charset_that_is_none_is_left_as_it_stands() -> None:
     subject = "=?u\xf3f-8?q?J=C3=B6e?="
     header = read_header(f"From: a <a@b>\nDate: x\nSubject: {subject}\n\n".encode())
     assert header.subject == subject
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (
+            b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,0 +0,0 @@\n@@ -2 +2 @@\n-2\n+x\n",
+            "it changes nothing",
+        ),
+        (b"--- /dev/null\n+++ \0b/f\n@@ -1,0 +1 @@\n+f\n", "a NUL byte"),
+        (b"diff --git a/l b/l\nnew file mode 120000\n", "a symbolic link to nowhere"),
+    ],
+)
+def test_what_git_cannot_make_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_patch("p", data)
+
+
+def test_a_mail_that_is_not_split_is_read_once() -> None:
+    head = b"From x Mon Sep 17 00:00:00 2001\nFroma:  <\n"
+    nested = b"From x Oon: a\nContent-Type: multipart/mixed; boundary=x\n\n-\n"
+    with suppress(InputError):
+        read_given("f.mbox", head + nested + b"From y\nSubject: s\n\nwords\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        # what git passes over as prose, and GNU patch does not
+        b"--- /d/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n",
+        b'diff --git "a/l1" "b/l"\nnew file mode 120000\n--- /dev/null\n+++ "b/l"\n'
+        b"@@ -0,0 +1 @@\n+f\n\\ No newline at end of file\n",
+        b"diff --git a/d/g b/d/g\ndeleted file mull\n@@ -1,200644\n--- a/d/g\n+++ /dev/null\n"
+        b"@@ -1,2 +0,0 @@\n-1\n-2\n",
+        b"dif/f\n+++ b/m\n@@ -8,3 +8,IT\n --git\nnew file mode 1/dev/null\n--- /dev/null\n+++ b/n\n"
+        b"@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n",
+        b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n\n+++ b/o newline\n",
+    ],
+)
+def test_what_is_written_for_quilt_is_what_gnu_patch_reads(tmp_path: Path, data: bytes) -> None:
+    differential = fuzzing.Differential(tmp_path)
+    differential.gnu(data)
+    assert differential.taken

@@ -595,3 +595,23 @@ def kernel_patch(miniature: MakeMiniature) -> bytes:
     whole = miniature("whole")
     whole.commit("Begin", {"kernel/CMakeLists.txt": "project(kernel)\n"})
     return whole.patch("main", {"kernel/CMakeLists.txt": "project(kernel CUDA)\n"})
+
+
+def test_no_word_behind_a_nul_byte_is_lost(bench: Bench) -> None:
+    """git reads a message up to it."""
+    mail = b"From: A <a@b>\nSubject: s\0x\n\nbo\0dy\n---\n" + bench.upstream.bare_diff("v1", EDIT)
+    done = bench.run(bench.write("nul.patch", mail))
+    assert done.returncode == 0, done.stderr
+    _, message = bench.am("nul.patch")
+    assert "s\ufffdx\n\nbo\ufffddy\n" in message
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["Mon, 33 Aug 99999999999999 10:00:00 +0200", "Mon, 3 Aug 1812 10:00:00 +0200", "9" * 5_000],
+)
+def test_a_date_that_git_cannot_write_is_said(bench: Bench, date: str) -> None:
+    mail = f"From: A <a@b>\nDate: {date}\nSubject: s\n\nwords\n---\n".encode()
+    done = bench.run(bench.write("x.patch", mail + bench.upstream.bare_diff("v1", EDIT)))
+    assert done.returncode == 0, done.stderr
+    assert "cannot be read: the present one stands in for it" in done.stderr

@@ -219,6 +219,7 @@ class Objects:
         committer: str = OURS,
     ) -> str:
         """Store a commit; ``author`` and ``committer`` are ``Name <mail> seconds zone``."""
+        message = message.replace("\0", "\N{REPLACEMENT CHARACTER}")  # git reads no further
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         text = "\n".join([*head, f"author {author}", f"committer {committer}", "", message])
         return self.write("commit", text.encode("utf-8", "surrogateescape"))

@@ -163,6 +163,8 @@ class _Reader:
                 "a combined diff of a merge cannot be applied",
                 "Take the merge's change against its first parent: git diff MERGE^1 MERGE.",
             )
+        if any(b"\0" in line for line in header):
+            raise self._error(section.start, "a NUL byte in its header, where git stops reading")
         fields = {
             match[1].decode(): as_text(match[2]) for line in header if (match := FIELD.match(line))
         }
@@ -189,6 +191,8 @@ class _Reader:
         new_mode = self._mode(fields.get("new mode", fields.get("new file mode", mode)))
         if new_mode == "120000" and new is not None and is_dot_gitmodules(new.rpartition("/")[2]):
             raise self._error(section.start, f"{new!r} may be no symbolic link")
+        if new_mode == "120000" and kind is ChangeKind.ADD and not hunks and not binary:
+            raise self._error(section.start, f"{new!r} is a symbolic link to nowhere: cut short?")
         if kind is ChangeKind.MODIFY and not hunks and not binary and old_mode == new_mode:
             raise self._error(section.start, "nothing follows this file's header: cut short?")
         return FileChange(
@@ -235,6 +239,8 @@ class _Reader:
                 "Restore the lines that are missing; or, if the lines are right and only the "
                 "counts are not, `patchq import --recount` counts them anew.",
             )
+        if span.says == (0, 0):
+            raise self._error(span.start, "corrupt hunk: it changes nothing")
         first, *rest = self.lines[span.start + 1 : span.stop]
         if first[:1] == b"\\" or any(map(_is_bad_remark, rest)):
             raise self._error(

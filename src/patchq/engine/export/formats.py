@@ -9,7 +9,7 @@ from pathlib import Path
 
 from patchq.archives.compression import compress
 from patchq.engine.series.message import wording
-from patchq.engine.series.rewrite import applies_alike
+from patchq.engine.series.rewrite import applies_alike, barred
 from patchq.engine.verify.subject import PatchStep
 from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
@@ -169,7 +169,7 @@ def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
     directory.mkdir()
     lines = []
     for step in placed.steps:
-        content, strip = _for_gnu_patch(store, step)
+        content, strip = for_gnu_patch(store, step)
         file = directory / step.patch.name
         file.parent.mkdir(parents=True, exist_ok=True)
         _write(file, content, snapshot.seconds)
@@ -198,7 +198,7 @@ def _patches(placed: Placed, snapshot: Snapshot, to: Path) -> Path:
     return to
 
 
-def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
+def for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
     """The patch as GNU patch can take it, and its ``-p``."""
     patch = step.patch
     if any(change.binary for change in patch.files):
@@ -210,7 +210,7 @@ def _for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
     if not _moves_files(patch) and applies_alike(patch, step.applied, store.objects):
         return patch.raw, patch.strip
     diff = store.mailer.unmoved(step.onto, step.tree)
-    return patch.head + diff, 1
+    return barred(patch.head) + diff, 1
 
 
 def _moves_files(patch: Patch) -> bool:

@@ -340,15 +340,15 @@ def _prose(lines: Sequence[bytes], texts: Sequence[tuple[int, int]]) -> str:
 def _parts(raw: bytes) -> list[_Part]:
     """The patches of a file, each mail without its encoding."""
     if len(_MAILS.findall(raw)) > 1:
-        return [
-            one
-            for part in _split(raw)
-            for one in ([part] if _without_encoding(part.raw) == part.raw else _parts(part.raw))
-        ]
+        return [one for part in _split(raw) for one in _decoded(part.raw) or [part]]
+    return _decoded(raw) or _split(raw)
+
+
+def _decoded(raw: bytes) -> list[_Part]:
+    """The patches of a mail that has an encoding; none if it has none."""
     text = _without_encoding(raw)
-    if text == raw:
-        return _split(raw)
-    return [replace(part, line=0, decoded=True) for part in _split(text)]
+    parts = [] if text == raw else _split(text)
+    return [replace(part, line=0, decoded=True) for part in parts]
 
 
 def _without_encoding(raw: bytes) -> bytes:

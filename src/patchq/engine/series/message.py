@@ -32,15 +32,17 @@ def raw_date(text: str | None) -> str | None:
             moment = datetime(*parsed[:6], tzinfo=zone)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return f"{int(moment.timestamp())} {moment:%z}"
+    seconds = int(moment.timestamp())
+    return f"{seconds} {f'{moment:%z}'[:5]}" if seconds >= 0 else None
 
 
 def now() -> str:
     """This moment in git's raw form, or the one that ``SOURCE_DATE_EPOCH`` says."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return f"{int(given) if given.isdecimal() else int(time.time())} +0000"
+    fixed = re.fullmatch("[0-9]{1,18}", given)
+    return f"{int(given) if fixed else int(time.time())} +0000"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ where these find no place.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -24,10 +26,24 @@ from patchq.errors import PatchqError
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entries, Objects
-from patchq.model.diff import FileChange, Hunk, scan
-from patchq.model.diff_layout import split_lines
+from patchq.model.diff import ChangeKind, FileChange, Hunk, scan
+from patchq.model.diff_layout import layout, split_lines
 from patchq.model.header import replace_path
 from patchq.model.patch import Patch
+
+_NAME = rb"""(?:"(?:[^"\\\0-\x1f]|\\.)*"|[^"\0-\x1f]+)"""
+_HEADER = re.compile(
+    rb"(?:diff --git %(name)s %(name)s|(?:---|\+\+\+) %(name)s(?:\t[^\0]*)?|Index: .*"
+    rb"|(?:old|new|deleted file|new file) mode \d{6}|(?:dis)?similarity index \d+%%"
+    rb"|(?:rename|copy) (?:from|to) %(name)s|index [0-9a-f]+\.\.[0-9a-f]+(?: \d{6})?)\r?\n"
+    % {b"name": _NAME}
+)
+"""The lines of a header, as git and other tools write them."""
+_MARK = re.compile(
+    rb"diff --git |(?:---|\+\+\+) \S|@@ -\d|Index: |(?:old|new|deleted file|new file) mode "
+    rb"|(?:dis)?similarity |(?:rename|copy) (?:from|to) |index [0-9a-f]+\.\."
+)
+"""How lines begin that GNU patch or git may take for one of a header."""
 
 
 class Rewrite(Enum):
@@ -199,8 +215,10 @@ def applies_alike(patch: Patch, applied: Applied, objects: Objects) -> bool:
     """Whether GNU patch makes the same files of ``patch`` as git, which gave ``applied``.
 
     Only hunks are looked at: what a patch does without any (modes, names, binary files) is done by
-    both tools, or by git alone.
+    both tools, or by git alone. Of headers that are not as tools write them git understands more.
     """
+    if not _is_plain(patch):
+        return False
     contents: dict[str, bytes] = {}
     for change in patch.files:
         if change.old is None or change.new is None or not change.hunks:
@@ -216,6 +234,45 @@ def applies_alike(patch: Patch, applied: Applied, objects: Objects) -> bool:
             return False
         contents[change.new] = splice(lines, list(zip(change.hunks, places, strict=True)))
     return all(_is(content, path, applied, objects) for path, content in contents.items())
+
+
+def _is_plain(patch: Patch) -> bool:
+    """Whether the headers name their files as tools write them, and no new or deleted one twice."""
+    named = Counter(path for change in patch.files for path in change.paths)
+    ends = [change for change in patch.files if change.old is None or change.new is None]
+    if any(named[path] > 1 for change in ends for path in change.paths):
+        return False
+    lines = split_lines(patch.diff)
+    sections = layout(lines)
+    for section, change in zip(sections, patch.files, strict=True):
+        header = [line for line in lines[section.start : section.body] if _MARK.match(line)]
+        if not all(map(_HEADER.fullmatch, header)):
+            return False
+        if any(line.startswith(b"diff --git") and _differ(line, change) for line in header):
+            return False
+        if sum(line.startswith((b"--- ", b"+++ ")) for line in header) not in (0, 2):
+            return False
+    stops = [*(section.start for section in sections[1:]), len(lines)]
+    prose = [
+        line
+        for section, end in zip(sections, stops, strict=True)
+        for line in lines[section.tail : end]
+    ]
+    return not any(map(_MARK.match, (*prose, *split_lines(patch.head))))
+
+
+def barred(head: bytes) -> bytes:
+    """Prose above a diff in which GNU patch finds no diff."""
+    return b"".join(b"  | " + line if _MARK.match(line) else line for line in split_lines(head))
+
+
+def _differ(line: bytes, change: FileChange) -> bool:
+    """Whether the names of a ``diff --git`` line differ though the file stays where it is."""
+    if change.kind in (ChangeKind.RENAME, ChangeKind.COPY):
+        return False
+    names = line.removeprefix(b"diff --git ").rstrip(b"\r\n")
+    first, second = names[: len(names) // 2], names[len(names) // 2 + 1 :]
+    return first.partition(b"/")[2] != second.partition(b"/")[2]
 
 
 def _is(content: bytes, path: str, applied: Applied, objects: Objects) -> bool:
