@@ -33,6 +33,7 @@ def root(miniature: MakeMiniature, patchq: CommandLine) -> Path:
     root = make_workspace(upstream, patches).root
     done = patchq("rebase", "--onto", "v2", "--keep-going", cwd=root)
     assert (root / "series/v2/series").read_text() == "fine.patch\n", done.stderr
+    assert "held: 1 conflicts by itself, 1 follows it; `patchq resolve` lists them" in done.stderr
     return root
 
 
@@ -49,7 +50,7 @@ def test_roots_are_told_from_followers(root: Path, patchq: CommandLine) -> None:
     done = patchq("resolve", cwd=root)
     assert done.returncode == 1
     assert done.stdout == (
-        "held on v2: 1 conflict by themselves, 1 follow them\n"
+        "held on v2: 1 conflicts by itself, 1 follows it\n"
         "  ten.patch\n"
         "  eleven.patch follows ten.patch\n"
     )
@@ -68,12 +69,12 @@ def test_a_held_patch_is_solved_and_joins_its_series(root: Path, patchq: Command
     done = patchq("resolve", "--continue", cwd=root)
     assert done.returncode == 0, done.stderr
     series = root / "series/v2"
-    assert (series / "series").read_text() == "fine.patch\nten.patch\n"
+    assert (series / "series").read_text() == "ten.patch\nfine.patch\n"
     assert "+line X, as a word\n" in (series / "ten.patch").read_text()
     assert "X-Kind: fix\n" in (series / "ten.patch").read_text()
     assert not (root / ".patchq/worktree").exists()
     assert list((root / "series/.resolutions").iterdir())
-    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 conflict by themselves")
+    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 conflicts by itself")
     assert patchq("undo", cwd=root).returncode == 0
     assert (series / "series").read_text() == "fine.patch\n"
 
@@ -91,3 +92,33 @@ def test_what_is_not_held_is_refused(root: Path, patchq: CommandLine) -> None:
     done = patchq("resolve", "fine", cwd=root)
     assert done.returncode == 2
     assert "hint: Held are: ten.patch, eleven.patch." in done.stderr
+
+
+def test_those_above_follow_a_patch_back_into_its_place(
+    miniature: MakeMiniature, patchq: CommandLine
+) -> None:
+    """``above`` was carried without ``ten``, two lines away from it, and keeps its comment."""
+    upstream = miniature()
+    upstream.commit("Begin", {"app.py": LINES, "b.py": LINES})
+    upstream.tag("v1")
+    upstream.commit("Other (#5)", {"app.py": OTHER})
+    upstream.tag("v2")
+    ten = upstream.detached("v1", "Say ten", {"app.py": TEN})
+    wide = {"app.py": TEN.replace("line 20\n", "line twenty\n")}
+    above = upstream.detached(ten, "Say twenty", wide)
+    patches = {
+        "first.patch": upstream.patch("v1", {"b.py": TEN}),
+        "ten.patch": upstream.format(ten),
+        "above.patch": upstream.format(above),
+    }
+    root = make_workspace(upstream, patches).root
+    done = patchq("rebase", "--onto", "v2", "--keep-going", cwd=root)
+    series = root / "series/v2/series"
+    assert series.read_text() == "first.patch\nabove.patch\n", done.stderr
+    series.write_text("first.patch\n# why it is above\nabove.patch\n")
+    assert patchq("resolve", "ten", cwd=root).returncode == 1
+    solve(root, "line X", "line X, as a word")
+    done = patchq("resolve", "--continue", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert series.read_text() == "first.patch\nten.patch\n# why it is above\nabove.patch\n"
+    assert patchq("verify", "v2", cwd=root).returncode == 0

@@ -229,6 +229,7 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
                 f"{item.name} is needed again and not in the series: "
                 f"`patchq revive {item.name} {rebased.onto.name}` brings it back"
             )
+        _say_held(run, rebased.onto.name)
         missing = gaps(run.workspace, rebased.onto.name)
         for gap in missing:
             run.notice(f"{gap.name} is {gap.words}: {gap.ways_on}")
@@ -237,6 +238,15 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
         if missing:
             return 1
     return _code(rebased.report)
+
+
+def _say_held(run: Session, tag: str) -> None:
+    from patchq.cli.resolve import held_words
+    from patchq.engine.rebase.solving.resolve import held
+
+    found = held(run.workspace.load(tag))
+    if found.roots:
+        run.notice(f"held: {held_words(found)}; `patchq resolve` lists them")
 
 
 def _code(report: Report) -> int:

@@ -10,6 +10,7 @@ from patchq.cli.series_edits import patch_names, written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
+    from patchq.engine.rebase.solving.resolve import Held
     from patchq.engine.series.edits import Edited
 
 
@@ -80,15 +81,21 @@ def _list(run: Session, tag: str) -> int:
     if not (found.roots or found.followers):
         typer.echo(f"nothing is held on {tag}")
         return 0
-    typer.echo(
-        f"held on {tag}: {len(found.roots)} conflict by themselves, "
-        f"{len(found.followers)} follow them"
-    )
+    typer.echo(f"held on {tag}: {held_words(found)}")
     for name in found.roots:
         typer.echo(f"  {name}")
     for name, leaders in found.followers.items():
         typer.echo(f"  {name} follows {', '.join(leaders)}")
     return 1
+
+
+def held_words(found: Held) -> str:
+    """How many conflict by themselves, and how many only follow those."""
+    roots, followers = len(found.roots), len(found.followers)
+    words = "1 conflicts by itself" if roots == 1 else f"{roots} conflict by themselves"
+    them = "it" if roots == 1 else "them"
+    follow = "1 follows" if followers == 1 else f"{followers} follow"
+    return f"{words}, {follow} {them}" if followers else words
 
 
 def register(app: typer.Typer) -> None:

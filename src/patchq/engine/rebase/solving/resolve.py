@@ -7,7 +7,7 @@ What is under way stands in ``.patchq/resolve.json``; nothing else is written be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
@@ -19,7 +19,7 @@ from patchq.engine.rebase.resolved_patch import changed_paths, patch_to
 from patchq.engine.rebase.session import take, worktree_of
 from patchq.engine.rebase.solving.state import STATE, Resolving
 from patchq.engine.series.edits import Edited
-from patchq.engine.series.restack import Restacker
+from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
@@ -28,7 +28,7 @@ from patchq.errors import FindingsError, InputError, Where
 from patchq.git.worktree import WorktreeLayout
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired, provided_by_upstream
-from patchq.model.series import SeriesEntry
+from patchq.model.series import Series, SeriesEntry
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -158,7 +158,15 @@ class _Question:
         record = self._record
         self._patch = read_patch(name, record.content, strip=record.strip)
         entry = SeriesEntry(name, strip=record.strip, guards=record.guards)
-        series = self._directory.series.append(entry)
+        source = project.workspace.load(record.base)
+        if name not in source.series.names:
+            raise InputError(
+                f"{name} is no longer in the series on {record.base} that it comes from",
+                where=source.series.where,
+                hint="`patchq import` brings in another version of it.",
+            )
+        self._source = source
+        series = _in_its_place(self._directory.series, entry, source.series.names)
         self._candidate = replace(self._directory, series=series)
         self._restacker = Restacker(project.store, project.lock.base(tag), self._defaults)
         self.judge = PlaceJudge(
@@ -192,15 +200,8 @@ class _Question:
 
     def _below_on_its_base(self) -> list[Patch]:
         """The patches that it stands on, in the series that it comes from."""
-        source = self._project.workspace.load(self._record.base)
-        name = self._record.name
-        if name not in source.series.names:
-            raise InputError(
-                f"{name} is no longer in the series on {self._record.base} that it comes from",
-                where=source.series.where,
-                hint="`patchq import` brings in another version of it.",
-            )
-        lower = below(source.series, source.series.entry(name), self._defaults)
+        source = self._source
+        lower = below(source.series, source.series.entry(self._record.name), self._defaults)
         patches = [source.patches[other.name] for other in lower]
         return [patch for patch in patches if all(map(self.span.covers, patch.paths))]
 
@@ -220,12 +221,37 @@ class _Question:
         return layout(self._project.store, collision, self.span.old, self.span.new)
 
     def joined(self, patch: Patch) -> Edited:
-        """The series with the patch at its end, and without its record."""
+        """The series with the patch in its place, those above it merged onto it.
+
+        If one of those does not merge, it stands at the end. Raises :class:`FindingsError` if it
+        does not merge there either.
+        """
         name = self._record.name
-        patches = {**self._directory.patches, name: patch}
         left = tuple(record for record in self._directory.retired if record is not self._record)
-        new = replace(self._candidate, patches=patches, retired=left)
-        return Edited(self._directory, new, (f"{name} is in the series on {new.tag} again",))
+        old, series = replace(self._directory, retired=left), self._candidate.series
+        entry = series.entry(name)
+        tree = self._restacker.tree_below(series, entry, self._directory.patches)
+        applied = self.stack.apply(tree, patch, onto=old.tag)
+        works = self._restacker.works(self._directory, lenient=True)
+        works[name] = Work(patch, applied.before, applied.after)
+        notes = [f"{name} is in the series on {old.tag} again"]
+        try:
+            new = self._restacker.restack(old, series, works)
+        except FindingsError as error:
+            last = self._directory.series.append(entry)
+            if last.names == series.names:
+                raise
+            new = self._restacker.restack(old, last, works)
+            notes.append(f"it is the last there, for in its own place {error.message}")
+        return Edited(self._directory, new, (*notes, *self._restacker.notices))
+
+
+def _in_its_place(series: Series, entry: SeriesEntry, order: Sequence[str]) -> Series:
+    """``series`` with ``entry`` before the first patch that comes after it in ``order``."""
+    later = frozenset(order[order.index(entry.name) + 1 :])
+    entries = series.entries
+    at = next((n for n, one in enumerate(entries) if one.name in later), len(entries))
+    return series.arrange([*entries[:at], entry, *entries[at:]])
 
 
 def _held_record(directory: SeriesDirectory, name: str) -> Retired:
