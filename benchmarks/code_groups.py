@@ -140,12 +140,23 @@ class CodeProbes:
             twins = self._old.defined.get(function.bare, frozenset()) - {function.path}
             unchanged = [f for f in there if f.lines == function.lines]
             if same:
-                if len(unchanged) == 1 == len(there) and there[0].path not in twins:
+                once = len(unchanged) == 1 == len(there) and there[0].path not in twins
+                if once and self._stands_once(function):
                     yield function, unchanged
             elif there and not unchanged:
                 alike = [f for f in there if likeness(function, f) >= MOVED]
                 if alike:
                     yield function, alike
+
+    def _stands_once(self, function: Function) -> bool:
+        """Whether one file alone of the new tag has the very lines, of whatever kind it is.
+
+        Generated code stands in what it is generated from too.
+        """
+        if any(self._new.counts[line] == 1 for line in function.said):
+            return True
+        text = b"".join(function.lines)
+        return sum(text in self._new.text(path) for path in self._new.blobs) == 1
 
     def _renamed(self) -> Iterator[tuple[Function, list[Function]]]:
         for function in self._gone:

@@ -414,19 +414,35 @@ KERNELS = (
     ("change", "verdict"),
     [
         ((("by);", "by * by);"),), Verdict.MOVED),
+        ((("* by);", "* fminf(by, 2));"),), Verdict.MOVED),
         ((("* by);", "* fminf(by, LIMIT));"),), Verdict.CONFLICT),
+        ((("* by);", "* other_3());"),), Verdict.CONFLICT),
+        ((("* by);", "* clip(by));"),), Verdict.CONFLICT),
+        ((("* by);", "* round_up(by));"),), Verdict.MOVED),
         ((("by);", "by * by);"), ("go(n)", "go(n + 1)")), Verdict.CONFLICT),
     ],
-    ids=["inside", "another name", "a hunk outside"],
+    ids=[
+        "inside",
+        "a name of neither file",
+        "a macro of the old file",
+        "a function of the new file",
+        "in a header of the new file alone",
+        "in a header that is not included",
+        "a hunk outside",
+    ],
 )
 def test_a_kernel_that_moved(
     miniature: MakeMiniature, change: tuple[tuple[str, str], ...], verdict: Verdict
 ) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"csrc/all.cu": KERNELS})
+    headers = {
+        "csrc/clip.h": "inline float clip(float x) { return x; }\n",
+        "csrc/round.h": "inline float round_up(float x) { return x; }\n",
+    }
+    upstream.commit("Start (#1)", {"csrc/all.cu": KERNELS, **headers})
     upstream.tag("v1")
     patch = upstream.patch("v1", {"csrc/all.cu": edited(KERNELS, *change)})
-    home = "#include <cuda_fp16.h>\n\n" + "".join(
+    home = '#include <cuda_fp16.h>\n#include "csrc/clip.h"\n\n' + "".join(
         f"int other_{n}() {{ return {n}; }}\n" for n in range(30)
     )
     upstream.commit(

@@ -1,24 +1,30 @@
 """Do the lines that a hunk adds mean the same in the file where their function stands now?
 
-For Python each name that they read is looked up in both files, as far as the text tells. For other
-languages a name is known to mean the same only if the function itself, which is the same text in
-both places, has it already.
+For Python each name that they read is looked up in both files, as far as the text tells. In C a
+name means the same if both files say the same of it outside of functions, and no header that only
+one of them includes has it: a name that is bound nowhere is left for the compiler to refuse. For
+other languages a name is known to mean the same only if the function itself, which is the same text
+in both places, has it already.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
-from patchq.engine.languages.outline import outline
+from patchq.engine.languages.named import bare
+from patchq.engine.languages.outline import Definition, outline
 from patchq.engine.languages.python_facts import Facts, Import
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.model.diff_layout import split_lines
 
+_INCLUDE = re.compile(rb"^\s*#\s*include\s*[<\"]([^>\"\n]+)", re.MULTILINE)
 _BUILTIN = frozenset(dir(builtins))
 _NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -32,11 +38,19 @@ class Source:
     text: bytes
 
 
-def first_unbound(old: Source, new: Source, body: bytes, lines: range, around: range) -> str | None:
+def first_unbound(
+    old: Source,
+    new: Source,
+    body: bytes,
+    lines: range,
+    around: range,
+    naming: Callable[[bytes], Iterable[str]],
+) -> str | None:
     """A name in the added ``lines`` of ``old`` that may mean something else in ``new``.
 
     ``around`` are the lines of ``old`` that moved (with what is added there), ``body`` is what they
-    were before. None if there is no such name.
+    were before; ``naming`` gives the files of the new base that hold a name. None if there is no
+    such name.
     """
     if family(old.path) is Family.PYTHON:
         try:
@@ -47,7 +61,46 @@ def first_unbound(old: Source, new: Source, body: bytes, lines: range, around: r
     known = tokenize(kind, body).names
     added = b"".join(split_lines(old.text)[lines.start : lines.stop])
     other = sorted(tokenize(kind, added).names - known)
+    if kind is Family.C:
+        apart = _headers(old.text) ^ _headers(new.text)
+        other = [
+            name
+            for name in other
+            if not _same_in_c(name, old, new)
+            or not apart.isdisjoint(PurePosixPath(path).name for path in naming(name))
+        ]
     return other[0].decode(errors="replace") if other else None
+
+
+def _headers(text: bytes) -> set[str]:
+    """The names of the files that a file in C includes."""
+    return {PurePosixPath(name.decode(errors="replace")).name for name in _INCLUDE.findall(text)}
+
+
+def _same_in_c(name: bytes, old: Source, new: Source) -> bool:
+    was, is_ = (_said_of(name, source) for source in (old, new))
+    return was is not None and was == is_
+
+
+def _said_of(name: bytes, source: Source) -> set[bytes] | None:
+    """What a file in C says of ``name``: each line outside of functions, its own definition."""
+    shown = outline(source.path, source.text)
+    if shown is None:
+        return None
+    lines = split_lines(source.text)
+    word = re.compile(rb"\b" + re.escape(name) + rb"\b")
+
+    def text(definition: Definition) -> bytes:
+        return b"".join(lines[definition.first : definition.last + 1])
+
+    said = {text(each) for each in shown.definitions if bare(each.name).encode() == name}
+    for number, line in enumerate(lines):
+        if word.search(line):
+            around = shown.around(number, number)
+            # of a type the members count, of a function only what it is
+            if around is None or b"(" not in text(around).partition(b"{")[0]:
+                said.add(line.strip())
+    return said
 
 
 def _python(old: Source, new: Source, body: bytes, lines: range, around: range) -> Iterator[str]:

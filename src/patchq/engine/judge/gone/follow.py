@@ -9,7 +9,7 @@ behind, and has no place to go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.case import Facts
@@ -151,9 +151,13 @@ class Follower:
         added = range(splice.first, splice.first + len(splice.lines))
         longer = range(own.start, own.stop + len(splice.lines) - splice.length)
         patched = Source(path, new)
-        if first_unbound(patched, Source(move.path, target), body, added, longer) is not None:
+        there = Source(move.path, target)
+        if first_unbound(patched, there, body, added, longer, self._naming) is not None:
             return None
         return replace(splice, first=splice.first - own.start + places[0])
+
+    def _naming(self, name: bytes) -> Iterator[str]:
+        return (path for path, _ in self._index.with_name(name))
 
     def _range(self, lost: Lost, text: bytes) -> range | None:
         """The lines of the definition or window in the file that the patch was made for."""
