@@ -102,6 +102,7 @@ def test_every_verdict_and_memory_has_its_own_mark() -> None:
     assert list(MARKS) == [
         *(v.value for v in Verdict),
         *(m.value for m in Memory),
+        "still-needed",
         "dropped",
         "new",
     ]

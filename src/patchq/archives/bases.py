@@ -18,13 +18,16 @@ from patchq.archives.reader import (
 from patchq.errors import InputError, UpstreamError, Where
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
-from patchq.model.lock import Archive, Base, Lock, check_base_name
+from patchq.model.lock import Archive, Base, BuiltWheel, Lock, check_base_name
 from patchq.model.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class ArchiveImport:
-    """An archive to become the base ``name``; ``source`` is what the lock says of its origin."""
+    """An archive to become the base ``name``; ``source`` is what the lock says of its origin.
+
+    ``built`` are wheels that upstream made of the same base.
+    """
 
     name: str
     source: str
@@ -32,6 +35,7 @@ class ArchiveImport:
     prefix: str = ""
     covers: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    built: tuple[BuiltWheel, ...] = ()
 
 
 def find_archive(
@@ -74,6 +78,7 @@ def import_base(lock: Lock, store: Store, wanted: ArchiveImport) -> Base:
         covers=wanted.covers or _packages(wanted.file, prefix, excludes),
         excludes=excludes,
         requires=requirements_in(wanted.file),
+        built=wanted.built,
     )
     if wanted.name in lock.names:
         lock.with_base(replace(lock.base(wanted.name), archive=archive))

@@ -115,9 +115,9 @@ def _start(
             run.project, source or run.project.series_before(onto), onto, progress
         )
     if dry_run:
-        from patchq.engine.verify.requirement_changes import with_requirements
+        from patchq.engine.verify.facts import with_facts
 
-        rebased = with_requirements(run.project, rebased)
+        rebased = with_facts(run.project, rebased)
         output.report(rebased.report, Format.JSON if json else Format.TABLE)
         return _code(rebased.report)
     with run.writing() as workspace:
@@ -209,11 +209,11 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
     """What came of it: the report, or at a stop what it waits for."""
     from patchq.cli import output
     from patchq.engine.series.continuity import gaps
+    from patchq.engine.verify.facts import with_facts
     from patchq.engine.verify.pins import misfits_of
-    from patchq.engine.verify.requirement_changes import with_requirements
 
     stop = rebased.stop if stopped else None
-    rebased = with_requirements(run.project, rebased)
+    rebased = with_facts(run.project, rebased)
     if json or not stop:
         output.report(rebased.report, Format.JSON if json else Format.TABLE)
     else:

@@ -12,7 +12,7 @@ import typer
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
-from patchq.model.verdict import Memory, Report, TargetEffect, Verdict
+from patchq.model.verdict import Matrix, Memory, Report, TargetEffect, Verdict
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.rebase import Rebased
@@ -80,20 +80,22 @@ def report(
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
         from patchq.engine.rebase.matrix import lifecycle
+        from patchq.engine.verify.wheel.evidence import Wheels
 
         if tag is not None:
             raise InputError("--all reports on every series; leave out the tag")
         with run.progress("judging every series") as progress:
-            matrix = lifecycle(run.project, progress)
+            judged_matrix = lifecycle(run.project, progress)
+            matrix = Matrix(Wheels(run.project).in_columns(judged_matrix.columns))
         title = f"Patches on {Path(run.lock.upstream).name.removesuffix('.git')}"
         output.matrix(matrix, form, title=title, to=to, links=links, unfolded=unfold)
         reports = [column.report for column in matrix.columns if column.report]
     else:
-        from patchq.engine.verify.requirement_changes import with_requirements
+        from patchq.engine.verify.facts import with_facts
 
         series = tag or (run.project.series_before(onto) if onto else run.newest_series)
         judged = _judged(run, series, onto, against)
-        told = with_requirements(run.project, _with_endings(run, judged, against))
+        told = with_facts(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
         output.report(reports[0], form, to=to, links=links)
     found = any(_has(report, failing) or report.resurfaced or report.lost for report in reports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -30,11 +31,13 @@ def why(
     """
     from patchq.cli import output
     from patchq.engine.rebase.matrix import story
+    from patchq.engine.verify.wheel.evidence import Wheels
     from patchq.report.story import render_story, render_story_json
 
     run = session(context)
     with run.progress(f"following {name}") as progress:
         told = story(run.project, name, onto, progress)
+        told = replace(told, columns=Wheels(run.project).in_columns(told.columns))
     if json:
         output.text(render_story_json(told))
     else:

@@ -25,13 +25,30 @@ _NAME = re.compile(r"(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9]([A-Za-z0-9._+-]*[A-Za-z0
 _NAME_WORDS = "letters, digits and . _ + -, usable as a directory and as a tag"
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_LIBRARY = re.compile(r".+: \d+ (sm|compute)_\w+(, \d+ (sm|compute)_\w+)*")
+
+
+@dataclass(frozen=True)
+class BuiltWheel:
+    """A wheel that upstream built from ``directory`` of the base.
+
+    ``libraries`` are the lines that say what GPU code each of its libraries holds
+    (:func:`patchq.model.wheel.library_line`): what the base's archive does not tell of the build.
+    """
+
+    directory: str
+    source: str
+    file: str
+    sha256: str
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Archive:
     """The file that a base was imported from, and what of upstream it covers (globs).
 
-    ``requires`` are the lines of ``Requires-Dist`` in its metadata, None if they are not known.
+    ``requires`` are the lines of ``Requires-Dist`` in its metadata, None if they are not known;
+    ``built`` are wheels that upstream made of what the archive does not cover.
     """
 
     source: str
@@ -41,6 +58,7 @@ class Archive:
     covers: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     requires: tuple[str, ...] | None = None
+    built: tuple[BuiltWheel, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,17 +122,16 @@ class Lock:
     def with_base(self, base: Base, *, after: str | None = None) -> Lock:
         """This lock with ``base`` added behind ``after``, or at the end.
 
-        A base that is there already is left as it is, but that what its archive requires is filled
-        in if it was not known. Raises :class:`UpstreamError` if its pins differ (a tag that
-        moved, another archive), and names both values.
+        A base that is there already is left as it is, but that what its archive requires and the
+        wheels built of it are filled in if they were not known. Raises :class:`UpstreamError` if
+        its pins differ (a tag that moved, another archive), and names both values.
         """
         if base.name in self.names:
             known = self.base(base.name)
             _compare(known, base)
-            requires = base.archive.requires if base.archive else None
-            if known.archive is None or known.archive.requires is not None or requires is None:
+            filled = _filled(known.archive, base.archive)
+            if filled == known.archive:
                 return self
-            filled = replace(known.archive, requires=requires)
             return self.replacing(replace(known, archive=filled))
         place = len(self.bases) if after is None else self.position(after) + 1
         return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place:]))
@@ -123,6 +140,16 @@ class Lock:
         """This lock with ``base`` in the place of the one that has its name."""
         place = self.position(base.name)
         return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place + 1 :]))
+
+
+def _filled(known: Archive | None, found: Archive | None) -> Archive | None:
+    """``known`` with what only ``found`` tells: requirements, and wheels built of the base."""
+    if known is None or found is None:
+        return known
+    directories = {wheel.directory for wheel in known.built}
+    more = tuple(wheel for wheel in found.built if wheel.directory not in directories)
+    requires = found.requires if known.requires is None else known.requires
+    return replace(known, requires=requires, built=(*known.built, *more))
 
 
 def _pins(base: Base) -> dict[str, str]:
@@ -135,8 +162,21 @@ def _pins(base: Base) -> dict[str, str]:
     return pins
 
 
+def _wheel_pins(base: Base) -> dict[str, str]:
+    """What is pinned of the wheels built of the base; one side may not know of a wheel."""
+    pins = {}
+    for wheel in base.archive.built if base.archive else ():
+        pins[f"sha256 of the wheel built from {wheel.directory}"] = wheel.sha256
+        pins[f"GPU code of the wheel built from {wheel.directory}"] = "; ".join(wheel.libraries)
+    return pins
+
+
 def _compare(locked: Base, found: Base) -> None:
     ours, theirs = _pins(locked), _pins(found)
+    known, now = _wheel_pins(locked), _wheel_pins(found)
+    both = [pin for pin in known if pin in now]
+    ours.update((pin, known[pin]) for pin in both)
+    theirs.update((pin, now[pin]) for pin in both)
     for pin in {**ours, **theirs}:
         if ours.get(pin) != theirs.get(pin):
             raise UpstreamError(
@@ -182,7 +222,7 @@ def _read_base(entry: YamlValue) -> Base:
 
 
 def _read_archive(entry: YamlValue) -> Archive:
-    more = ("prefix", "covers", "excludes", "requires")
+    more = ("prefix", "covers", "excludes", "requires", "built")
     fields = entry.fields("source", "file", "sha256", optional=more)
     return Archive(
         source=_checked(fields["source"], bool, "a path, a URL or pypi:NAME==VERSION"),
@@ -194,6 +234,21 @@ def _read_archive(entry: YamlValue) -> Archive:
         covers=fields["covers"].texts() if "covers" in fields else (),
         excludes=fields["excludes"].texts() if "excludes" in fields else (),
         requires=tuple(fields["requires"].text().splitlines()) if "requires" in fields else None,
+        built=tuple(map(_read_built, fields["built"].sequence())) if "built" in fields else (),
+    )
+
+
+def _read_built(entry: YamlValue) -> BuiltWheel:
+    fields = entry.fields("directory", "source", "file", "sha256", "libraries")
+    lines = tuple(fields["libraries"].text().splitlines())
+    if not all(map(_LIBRARY.fullmatch, lines)):
+        fields["libraries"].fail("expected lines such as 'k/ops.so: 4 sm_90, 4 sm_120a'")
+    return BuiltWheel(
+        directory=_checked(fields["directory"], _is_inside, "a path inside the tree"),
+        source=_checked(fields["source"], bool, "a path, a URL or pypi:NAME==VERSION"),
+        file=_checked(fields["file"], _is_file_name, "a file name without directories"),
+        sha256=_checked(fields["sha256"], _SHA256.fullmatch, "64 lower-case hex digits"),
+        libraries=lines,
     )
 
 
@@ -259,7 +314,23 @@ def _render_archive(archive: Archive) -> dict[str, Any]:
         "excludes": list(archive.excludes),
     }
     shown = {name: value for name, value in fields.items() if value}
+    if archive.built:
+        shown["built"] = [_render_built(wheel) for wheel in archive.built]
     if archive.requires is None:
         return shown
     # one text: a lock is read by every command, and a list of as many items takes longer
-    return {**shown, "requires": "".join(f"{line}\n" for line in archive.requires)}
+    return {**shown, "requires": _lines(archive.requires)}
+
+
+def _render_built(wheel: BuiltWheel) -> dict[str, str]:
+    return {
+        "directory": wheel.directory,
+        "source": wheel.source,
+        "file": wheel.file,
+        "sha256": wheel.sha256,
+        "libraries": _lines(wheel.libraries),
+    }
+
+
+def _lines(texts: tuple[str, ...]) -> str:
+    return "".join(f"{text}\n" for text in texts)

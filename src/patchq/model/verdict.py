@@ -79,6 +79,8 @@ class EvidenceKind(Enum):
     UNDONE = "undone"
     REQUIRES = "requires"
     NOT_COVERED = "not-covered"
+    STILL_NEEDED = "still-needed"
+    BUILT_WHEEL = "built-wheel"
     UNREFERENCED = "unreferenced"
     WATCH = "watch"
     HINT = "hint"
@@ -156,6 +158,11 @@ class PatchReport:
     def action(self) -> Action:
         """What rebase does with the patch."""
         return ACTIONS[self.verdict] if self.skipped is None else Action.DROP
+
+    @property
+    def is_still_needed(self) -> bool:
+        """Whether a wheel built of a base that does not cover it shows that it is needed."""
+        return any(item.kind is EvidenceKind.STILL_NEEDED for item in self.evidence)
 
     def count(self) -> Counter[HunkState]:
         """How many hunks ended in each state."""

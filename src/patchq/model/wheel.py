@@ -24,6 +24,23 @@ class Library:
     ptx: Mapping[str, int] = field(default_factory=dict)
 
 
+def library_line(library: Library) -> str:
+    """``pkg/ops.so: 4 sm_90, 4 sm_120a``, as the lock keeps it."""
+    return f"{library.path}: {counts_of(library)}"
+
+
+def read_library_line(line: str) -> Library:
+    """The library that :func:`library_line` gave."""
+    path, _, counts = line.rpartition(": ")
+    pairs = [item.split(" ") for item in counts.split(", ")]
+    found = {arch: int(count) for count, arch in pairs}
+    return Library(
+        path,
+        {arch: count for arch, count in found.items() if arch.startswith("sm_")},
+        {arch: count for arch, count in found.items() if arch.startswith("compute_")},
+    )
+
+
 @dataclass(frozen=True)
 class Row:
     """A library of the wheel beside the target that makes it; None: there is none."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchq.model.verdict import Column, Matrix, Memory, PatchReport, Remembered, Verdict
-from patchq.report.look import DROPPED, MEMORIES, NEW, VERDICTS, Look
+from patchq.report.look import DROPPED, MEMORIES, NEEDED, NEW, VERDICTS, Look
 
 NEW_WORD = "new"
 DROPPED_WORD = "dropped"
+NEEDED_WORD = "still-needed"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ MARKS: dict[str, Mark] = {
     for mark in (
         *(Mark(verdict.value, VERDICTS[verdict], words) for verdict, words in _MEANINGS.items()),
         *(Mark(memory.value, MEMORIES[memory], words) for memory, words in _REMEMBERED.items()),
+        Mark(NEEDED_WORD, NEEDED, "not covered, but a built wheel still has what it takes out"),
         Mark(DROPPED_WORD, DROPPED, "left out by a decision"),
         Mark(NEW_WORD, NEW, "joined the series here"),
     )
@@ -68,11 +70,16 @@ def cell(column: Column, name: str) -> Cell | None:
     A judgement counts before a memory, and both before the patch's joining.
     """
     if patch := column.patch(name):
-        word = patch.verdict.value if patch.skipped is None else DROPPED_WORD
-        return Cell(name, column, MARKS[word], patch=patch)
+        return Cell(name, column, MARKS[_word(patch)], patch=patch)
     if item := column.memory(name):
         return Cell(name, column, MARKS[item.memory.value], patch=item.now, remembered=item)
     return Cell(name, column, MARKS[NEW_WORD]) if name in column.introduced else None
+
+
+def _word(patch: PatchReport) -> str:
+    if patch.skipped is not None:
+        return DROPPED_WORD
+    return NEEDED_WORD if patch.is_still_needed else patch.verdict.value
 
 
 def marks(matrix: Matrix) -> tuple[tuple[Mark, int], ...]:

@@ -39,6 +39,7 @@ MEMORIES: dict[Memory, Look] = {
 }
 
 DROPPED = Look("−", "-", "dim")
+NEEDED = Look("‽", "N", "magenta")
 NEW = Look("○", "o", "bold")
 
 LIVE = Look("●", "*", "bold")

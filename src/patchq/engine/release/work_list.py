@@ -14,7 +14,7 @@ from patchq.engine.release.gates import GateReader, compare_gates
 from patchq.engine.release.mentions import find_mentions
 from patchq.engine.release.names import compare_names
 from patchq.engine.series.selection import Selection
-from patchq.engine.verify.requirement_changes import with_requirements
+from patchq.engine.verify.facts import with_facts
 from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
@@ -63,7 +63,7 @@ def judge_release(
     project: Project, series: str, onto: str, progress: Progress = quiet
 ) -> tuple[WorkList, Report]:
     """The same with the report on the patches that it was made from."""
-    judged = with_requirements(project, judge_series(project, series, onto, progress))
+    judged = with_facts(project, judge_series(project, series, onto, progress))
     workspace = project.workspace
     if onto in workspace.series_names():  # what was decided there counts, not the forecast
         decided = as_decided(workspace, judged.report, workspace.load(onto))

@@ -8,10 +8,9 @@ from dataclasses import replace
 from posixpath import basename
 
 from patchq.engine.build.layout import LISTS
-from patchq.engine.rebase.rebase import Rebased
-from patchq.engine.series.variants import recipe_of
 from patchq.engine.verify.build.check import architectures
 from patchq.engine.verify.requirements import Line, Requirements
+from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError
 from patchq.git.objects import Objects
@@ -19,6 +18,7 @@ from patchq.model.lock import Base
 from patchq.model.pins import Pin
 from patchq.model.recipe import Recipe
 from patchq.model.requirements import RequirementChange, RequirementChanges, RequirementKind
+from patchq.model.wheel import read_library_line
 
 _LISTS = re.compile(r"(?:.*/)?CMakeLists\.txt|.*\.cmake")
 _DECLARE = re.compile(rb"\bFetchContent_Declare\s*\(\s*([\w.+-]+)([^()]*)\)", re.IGNORECASE)
@@ -78,6 +78,9 @@ def _built_for(
         if recipe.project is None or not project.settings.targets:
             return [], []
         if not base.covers(f"{recipe.project}/{LISTS}".removeprefix("./")):
+            wheels = [_libraries_of_wheels(side, of.project) for side, of in sides]
+            if all(wheels):
+                return list(_changes(*wheels)), []
             return [], [f"which architectures {base.name} is built for is not known"]
         try:
             found.append(architectures(project, base, recipe.project))
@@ -98,16 +101,20 @@ def _built_for(
     ], []
 
 
+def _libraries_of_wheels(base: Base, directory: str | None) -> dict[Key, str]:
+    """What the libraries of upstream's own wheels, built from ``directory``, hold code for."""
+    found = dict[Key, str]()
+    for wheel in base.archive.built if base.archive else ():
+        if wheel.directory == directory:
+            for library in map(read_library_line, wheel.libraries):
+                archs = [arch.removeprefix("sm_") for arch in (*library.cubins, *library.ptx)]
+                path, processor = library.path, processor_of(wheel.file)
+                found[path, RequirementKind.ARCHS, processor] = " ".join(archs)
+    return found
+
+
 def _with_pin(change: RequirementChange, pin: Pin | None) -> RequirementChange:
     return replace(change, pin=pin.specifier, reason=pin.reason) if pin else change
-
-
-def with_requirements(project: Project, judged: Rebased) -> Rebased:
-    """``judged`` with what upstream requires otherwise on the new base in its report."""
-    report = judged.report
-    old = (project.lock.base(report.series), recipe_of(project.workspace.load(report.series)))
-    found = requirement_changes(project, old, (judged.onto, recipe_of(judged.source)))
-    return replace(judged, report=replace(report, requirements=found))
 
 
 def _requirements(project: Project, base: Base, recipe: Recipe) -> Requirements:

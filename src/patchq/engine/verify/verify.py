@@ -17,6 +17,7 @@ from patchq.engine.verify.subject import (
     uncovered_words,
     without_uncovered,
 )
+from patchq.engine.verify.wheel.evidence import Wheels
 from patchq.engine.workspace.project import Project
 from patchq.model.lock import Base
 from patchq.model.verification import Failure, Remark, Section, Verification
@@ -85,7 +86,7 @@ def verify_series(
         if step.fuzz
     )
     how = f"in order, {len(fuzzed)} with fuzz" if fuzzed else "strictly, in order"
-    notes = (*fuzzed, *_not_checked(base, blind))
+    notes = (*fuzzed, *_not_checked(project, selection, base, blind))
     sections.append(Section(APPLY, f"{len(subject.steps)} {patches} {how}", notes=notes))
     for number, check in enumerate(CHECKS, 1):
         progress(number, total, check.__module__.rpartition(".")[2])
@@ -95,12 +96,19 @@ def verify_series(
     return _verification(project, selection, subject.tree, [*sections, section], evaluated, blind)
 
 
-def _not_checked(base: Base, blind: Sequence[str]) -> Iterator[Remark]:
-    if blind:
-        yield Remark(
-            f"not checked, {base.name} does not cover what they touch: {', '.join(blind)}; "
-            f"`patchq lock {base.name} --replace-archive` takes upstream's own tag"
-        )
+def _not_checked(
+    project: Project, selection: Selection, base: Base, blind: Sequence[str]
+) -> Iterator[Remark]:
+    if not blind:
+        return
+    yield Remark(
+        f"not checked, {base.name} does not cover what they touch: {', '.join(blind)}; "
+        f"`patchq lock {base.name} --replace-archive` takes upstream's own tag"
+    )
+    paths = {patch.name: patch.paths for patch in selection.patches if patch.name in blind}
+    for name, evidence in Wheels(project).evidence(base, paths).items():
+        for item in evidence:
+            yield Remark(f"{name}: {item.text}")
 
 
 def _verification(

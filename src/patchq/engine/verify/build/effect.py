@@ -158,26 +158,35 @@ class Evaluator:
         return [next(answers) if project else Build(problems=(gone,)) for project in projects]
 
 
-def effects_on(
-    project: Project, onto: str, patches: Sequence[Patch]
-) -> dict[str, tuple[PatchEffect, ...]]:
-    """What each of ``patches``, in order on the base ``onto``, does to the build of each target.
+def evaluate_on(project: Project, onto: str, patches: Sequence[Patch]) -> Evaluated | None:
+    """The builds on the base ``onto``, and what each of ``patches``, in order, does to them.
 
-    By patch name; one that does not apply is passed over. Empty if nothing can be evaluated:
-    no targets in the settings, no project in a known directory on that base, no CMake.
+    A patch that does not apply is passed over. None if nothing can be evaluated: no targets in the
+    settings, no project in a known directory on that base, no CMake.
     """
     base = project.lock.base(onto)
     directory = directory_in(project, base.tree)
     if directory is None or not project.settings.targets or not has_cmake():
-        return {}
+        return None
     stack, tree, steps = Stack(project.store), base.tree, list[PatchStep]()
     for patch in patches:
         applied = stack.try_apply(tree, patch)
         if isinstance(applied, Applied):
             steps.append(PatchStep(patch, tree, applied))
             tree = applied.tree
+    return Evaluator(project, base, directory).evaluate(steps)
+
+
+def effects_on(
+    project: Project, onto: str, patches: Sequence[Patch]
+) -> dict[str, tuple[PatchEffect, ...]]:
+    """What each of ``patches``, in order on the base ``onto``, does to the build of each target.
+
+    By patch name; empty as :func:`evaluate_on` is None.
+    """
+    evaluated = evaluate_on(project, onto, patches)
     found: dict[str, tuple[PatchEffect, ...]] = {}
-    for effect in Evaluator(project, base, directory).evaluate(steps).effects:
+    for effect in evaluated.effects if evaluated else ():
         found[effect.patch] = (*found.get(effect.patch, ()), effect)
     return found
 

@@ -43,6 +43,12 @@ def manifest_predictions(manifest: Path) -> tuple[Prediction, ...]:
     return read_predictions(builds, where)
 
 
+def processor_of(file: str) -> str | None:
+    """The processor in the name of a wheel, None if it is for any."""
+    platform = _PLATFORM.search(file)
+    return platform[1] if platform else None
+
+
 def verify_wheel(
     file: Path, predictions: Sequence[Prediction], machine: str | None = None
 ) -> WheelReport:
@@ -62,12 +68,11 @@ def compare_libraries(libraries: Iterable[Library], prediction: Prediction) -> t
 
 def _chosen(file: Path, predictions: Sequence[Prediction], machine: str | None) -> Prediction:
     names = ", ".join(prediction.machine for prediction in predictions)
-    platform = _PLATFORM.search(file.name)
+    processor = processor_of(file.name)
     fitting = [
         prediction
         for prediction in predictions
-        if (prediction.machine == machine if machine else platform is None)
-        or (machine is None and platform is not None and prediction.processor == platform[1])
+        if (prediction.machine == machine if machine else processor in (None, prediction.processor))
     ]
     if fitting and all(other.libraries == fitting[0].libraries for other in fitting):
         return fitting[0]
