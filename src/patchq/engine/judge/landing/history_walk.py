@@ -145,12 +145,19 @@ class HistoryWalker:
         paths = sorted({path for unit in units for path in unit.paths})
         commits = self._span.commits(paths)
         names = _names(paths, self._span, commits)
+        by_name: dict[str, list[int]] = {}
+        for number, unit in enumerate(units):
+            for name in {name for path in unit.paths for name in names[path]}:
+                by_name.setdefault(name, []).append(number)
         asked: list[tuple[int, CommitInfo, Entries]] = []
         for commit in commits:
             touched = {name for touch in commit.touches for name in (touch.old, touch.new)}
-            for number, unit in enumerate(units):
-                if any(touched & names[path] for path in unit.paths):
-                    asked.append((number, commit, self._entries(commit.tree, unit, names)))
+            here: dict[tuple[str, ...], Entries] = {}
+            for number in sorted({n for name in touched for n in by_name.get(name, ())}):
+                unit = units[number]
+                if unit.paths not in here:
+                    here[unit.paths] = self._entries(commit.tree, unit, names)
+                asked.append((number, commit, here[unit.paths]))
         states = self._look(
             [units[number] for number, _, _ in asked], [entries for _, _, entries in asked]
         )
@@ -374,9 +381,15 @@ def _names(
         for touch in commit.touches
         if touch.status == "R"
     ]
+    owners: dict[str, set[str]] = {}
     for path, known in names.items():
-        for old, new in renames:
-            if old in known:
-                known.add(new)
-        known -= set(paths) - {path}
+        for name in known:
+            owners.setdefault(name, set()).add(path)
+    for old, new in renames:
+        for path in owners.get(old, ()):
+            names[path].add(new)
+            owners.setdefault(new, set()).add(path)
+    every = set(paths)
+    for path, known in names.items():
+        known -= (known & every) - {path}
     return names

@@ -151,7 +151,10 @@ class Removals:
         sides = (self._applied.before, self._applied.after)
         before, after = (b"".join(map(self._text, side.values())) for side in sides)
         left = count_stripped(after) - count_stripped(before)
-        removed = {id(trail): self._change(trail).removed - left for trail in trails}
+        removed = {
+            id(trail): [line for line, n in self._change(trail).removed.items() if n > left[line]]
+            for trail in trails
+        }
         telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
         found = search_elsewhere(self._span, wanted, before, after)
