@@ -94,3 +94,15 @@ def test_every_page_is_in_the_navigation() -> None:
     assert len(listed) == len(set(listed))
     written = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
     assert written <= set(listed)
+
+
+def test_the_page_on_json_has_every_document() -> None:
+    """Every schema that a command prints; what only caches and journals hold is left out."""
+    internal = {"build", "edit", "operation", "renames", "verdicts", "whole"}
+    made = set()
+    for file in (ROOT / "src/patchq").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        made |= set(re.findall(r'\bdocument\(\s*"([a-z-]+)"', text))
+        made |= set(re.findall(r"patchq\.([a-z-]+)/\d", text))
+    page = (ROOT / "docs/reference/json.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`patchq\.([a-z-]+)/\d`", page)) == made - internal

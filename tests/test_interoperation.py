@@ -217,3 +217,103 @@ def test_gbp(patchq: CommandLine, plain: Workspace, upstream: Miniature, tmp_pat
     run("gbp", "pq", "import", cwd=there)
     run("git", "rm", "-r", "--quiet", "debian", cwd=there)
     assert run("git", "write-tree", cwd=there).decode().strip() == ours
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "edit": {"src/a": TEXT.replace("line 3\n", "three\n")},
+    "added and deleted file": {"new/file": "new\n", "gone": None},
+    "CRLF": {"crlf": "a\r\nB\r\nc\r\n"},
+    "no newline at the end": {"no end": "a\nB"},
+    "name beyond ASCII": {"ö ä": "Umlaut\n"},
+    "rename": {"src/b": None, "lib/b": TEXT.replace("line 3\n", "three\n")},
+    "mode": {"run": executable("#!/bin/sh\necho x\n")},
+    "symbolic link": {"link": symlink("run")},
+    "binary": {"data": b"\0\1\3" * 60},
+}
+
+
+def by_git_apply(series: Path, there: Path) -> str:
+    run("git", "apply", "--index", series / "a.patch", cwd=there)
+    return tree_in(there)
+
+
+def by_git_am(series: Path, there: Path) -> str:
+    run("git", "am", "--quiet", "--keep-cr", series / "a.patch", cwd=there)
+    return tree_in(there)
+
+
+def by_patch(series: Path, there: Path) -> str:
+    run("patch", "-p1", "-F0", "--no-backup-if-mismatch", "-i", series / "a.patch", cwd=there)
+    return tree_in(there)
+
+
+def by_quilt(series: Path, there: Path) -> str:
+    shutil.copytree(series, there / "patches")
+    run("quilt", "push", "-a", "--fuzz=0", cwd=there)
+    return tree_in(there, "patches", ".pc")
+
+
+def by_stgit(series: Path, there: Path) -> str:
+    run("stg", "init", cwd=there)
+    run("stg", "import", "--mail", series / "a.patch", cwd=there)
+    return tree_in(there)
+
+
+def packaged(series: Path, there: Path) -> None:
+    (there / "debian/source").mkdir(parents=True)
+    (there / "debian/source/format").write_text("3.0 (quilt)\n")
+    (there / "debian/control").write_text(CONTROL)
+    (there / "debian/changelog").write_text(CHANGELOG)
+    shutil.copytree(series, there / "debian/patches")
+
+
+def by_dpkg_source(series: Path, there: Path) -> str:
+    packaged(series, there)
+    run("dpkg-source", "--before-build", ".", cwd=there)
+    return tree_in(there, "debian", ".pc")
+
+
+def by_gbp(series: Path, there: Path) -> str:
+    packaged(series, there)
+    run("git", "add", "debian", cwd=there)
+    run("git", "commit", "--quiet", "-m", "Debian", cwd=there)
+    run("gbp", "pq", "import", cwd=there)
+    run("git", "rm", "-r", "--quiet", "debian", cwd=there)
+    return tree_in(there)
+
+
+TOOLS = {
+    "git apply": by_git_apply,
+    "git am --keep-cr": by_git_am,
+    "GNU patch -F0": by_patch,
+    "quilt": by_quilt,
+    "StGit": by_stgit,
+    "dpkg-source": by_dpkg_source,
+    "gbp pq": by_gbp,
+}
+
+
+@pytest.mark.slow
+def test_the_table_of_the_docs_is_what_the_tools_do(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    """One patch of each kind by each tool; what the page says is what came of it."""
+    for program in ("quilt", "stg", "dpkg-source", "gbp", "patch"):
+        need(program)
+    rows = [f"| | {' | '.join(TOOLS)} |", "|---" * (len(TOOLS) + 1) + "|"]
+    for number, (kind, changes) in enumerate(KINDS.items()):
+        workspace = _workspace(upstream, {"a.patch": changes}, f"kind-{number}")
+        ours = exported(patchq, workspace, tmp_path / f"ours-{number}")
+        cells = []
+        for tool, apply in TOOLS.items():
+            there = checked_out(upstream, tmp_path / f"{number}-{tool.replace(' ', '')}")
+            try:
+                cells.append(
+                    "same" if apply(workspace.series_path("v1"), there) == ours else "other"
+                )
+            except AssertionError:
+                cells.append("refused")
+        rows.append(f"| {kind} | {' | '.join(cells)} |")
+    table = "\n".join(rows)
+    page = Path(__file__).parents[1] / "docs/reference/interoperation.md"
+    assert table in page.read_text(encoding="utf-8"), table

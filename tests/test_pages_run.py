@@ -1,0 +1,216 @@
+"""Pages of the docs, block by block, as a reader types them; what they show is what is printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commandline import SOURCES
+from markdown_it import MarkdownIt
+from miniature import MakeMiniature, Miniature
+
+DOCS = Path(__file__).parents[1] / "docs"
+PATCHQ = f'#!/bin/sh\nexec "{sys.executable}" -m patchq "$@"\n'
+LIMITS = "".join(f"int limit_{number} = {number};\n" for number in range(20))
+LOG = "".join(f"log({number});\n" for number in range(20))
+DEP3 = "Description: {}\nAuthor: Ada Example <ada@example.org>\n\n"
+
+
+class Reader:
+    """A shell with an upstream, a pile of patches for it, and nothing else."""
+
+    def __init__(self, home: Path, upstream: Miniature):
+        self.home, self.upstream = home, upstream
+        programs = home / "bin"
+        programs.mkdir()
+        (programs / "patchq").write_text(PATCHQ)
+        (programs / "patchq").chmod(0o755)
+        self.environment = {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "PYTHONPATH": SOURCES,
+            "LC_ALL": "C.UTF-8",
+            "COLUMNS": "80",
+            "UPSTREAM": str(upstream.path),
+            "PATCHES": str(home / "pile"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada Example"),
+            **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org"),
+        }
+
+    def run(self, script: str, cwd: Path, *, code: int = 0) -> str:
+        """Stdout and stderr of a block; its last command's directory is kept in ``self.cwd``."""
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{script}\npwd >{self.home}/cwd"],
+            cwd=cwd,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"{script}\n{done.stdout}{done.stderr}"
+        if not code:
+            self.cwd = Path((self.home / "cwd").read_text().strip())
+        return done.stdout + done.stderr
+
+    def read(self, page: str, cwd: Path, *, leave_out: str = r"\Z.") -> None:
+        """Run every block of commands of a page, but those that match ``leave_out``."""
+        self.cwd = cwd
+        printed: str | None = None
+        for token in MarkdownIt().parse((DOCS / page).read_text(encoding="utf-8")):
+            if token.type != "fence":
+                continue
+            if token.info == "sh":
+                left_out = re.search(leave_out, token.content)
+                printed = None if left_out else self.run(token.content, self.cwd)
+            elif not token.info and printed is not None:
+                assert_shown(token.content, printed)
+                printed = None
+
+
+def assert_shown(shown: str, printed: str) -> None:
+    """``…`` stands for any text of a line, a line of it for any lines."""
+    pattern = ""
+    for line in shown.splitlines():
+        if line == "…":
+            pattern += r"(?:.*\n)*?"
+            continue
+        pattern += ".*".join(map(re.escape, line.split("…"))) + r"\n"
+    assert re.search(pattern, printed), f"{shown}\n--- printed:\n{printed}"
+
+
+@pytest.fixture
+def upstream(miniature: MakeMiniature) -> Miniature:
+    made = miniature()
+    made.commit("Begin", {"src/limits.c": LIMITS, "src/log.c": LOG, "README": "teh readme\n"})
+    made.tag("v1.0")
+    made.commit("Fix a typo", {"README": "the readme\n"})
+    made.commit("Log to a file", {"src/log.c": LOG.replace("log(9)", "log_to_file(9)")})
+    made.commit("Two more limits", {"src/limits.c": f"int a;\nint b;\n{LIMITS}"})
+    made.tag("v1.1")
+    return made
+
+
+@pytest.fixture
+def reader(upstream: Miniature, tmp_path: Path) -> Reader:
+    pile = tmp_path / "pile"
+    pile.mkdir()
+    for name, subject, changes in (
+        ("raise-limit", "Raise a limit", {"src/limits.c": LIMITS.replace("_7 = 7", "_7 = 70")}),
+        ("fix-typo", "Fix a typo", {"README": "the readme\n"}),
+        ("log-level", "Log the level", {"src/log.c": LOG.replace("log(9)", "log(9, level)")}),
+    ):
+        raw = upstream.bare_diff("v1.0", dict(changes))
+        (pile / f"{name}.patch").write_bytes(DEP3.format(subject).encode() + raw)
+    (pile / "series").write_text("raise-limit.patch\nfix-typo.patch\nlog-level.patch\n")
+    return Reader(tmp_path, upstream)
+
+
+@pytest.fixture
+def workspace(reader: Reader) -> Path:
+    reader.run('patchq init ws --upstream "$UPSTREAM" --from "$PATCHES" --tag v1.0', reader.home)
+    return reader.home / "ws"
+
+
+@pytest.fixture
+def package(reader: Reader) -> Path:
+    """A Debian package with its patches, in git."""
+    root = reader.home / "package"
+    (root / "debian/source").mkdir(parents=True)
+    shutil.copytree(reader.home / "pile", root / "debian/patches")
+    (root / "debian/source/format").write_text("3.0 (quilt)\n")
+    (root / "debian/control").write_text(
+        "Source: x\nMaintainer: A <a@b>\n\nPackage: x\nArchitecture: all\nDescription: x\n"
+    )
+    (root / "debian/changelog").write_text(
+        "x (1.0-1) unstable; urgency=low\n\n  * x\n\n -- A <a@b>  Mon, 03 Aug 2026 10:00:00 +0200\n"
+    )
+    reader.run(
+        'git init -q -b master && git pull -q "$UPSTREAM" tag v1.0 && git add -A '
+        "&& git commit -q -m Debian",
+        root,
+    )
+    return root
+
+
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+
+
+def branch(reader: Reader) -> Path:
+    """A clone with a branch of three commits."""
+    clone = reader.home / "clone"
+    reader.run(
+        'git clone -q "$UPSTREAM" clone && cd clone && git checkout -q -b downstream v1.0\n'
+        'for name in raise-limit fix-typo log-level; do git apply "$PATCHES/$name.patch"\n'
+        'git commit -q -a -m "$name"; done',
+        reader.home,
+    )
+    return clone
+
+
+def test_the_quick_start(reader: Reader) -> None:
+    reader.read("quick-start.md", reader.home, leave_out="pip install")
+    assert (reader.cwd / "lifecycle.html").is_file()
+
+
+def test_retire(reader: Reader, workspace: Path) -> None:
+    reader.read("how-to/retire.md", workspace)
+    header = reader.run("patchq header fix-typo.patch", workspace)
+    assert "X-Upstream-PR: 123" in header
+
+
+def test_variants(reader: Reader, workspace: Path) -> None:
+    reader.cwd = workspace
+    page = (DOCS / "how-to/variants.md").read_text(encoding="utf-8")
+    recipe = re.search(r"```yaml\n# series/v1.0/recipe.yaml\n(.*?)```", page, re.DOTALL)
+    assert recipe
+    (workspace / "series/v1.0/recipe.yaml").write_text(f"version: 1\n{recipe[1]}")
+    reader.read("how-to/variants.md", workspace)
+    assert (workspace / "demo-debug.tar.gz").is_file()
+
+
+def test_without_a_network(reader: Reader, workspace: Path) -> None:
+    reader.read("how-to/air-gapped.md", workspace, leave_out="/srv/mirrors|pip download")
+    assert (reader.home / "workspace.tar.gz").is_file()
+
+
+def test_from_git_buildpackage(reader: Reader, package: Path) -> None:
+    need("gbp")
+    need("dpkg-source")
+    reader.read("how-to/gbp.md", package)
+    queue = reader.home / "queue/series/v1.0/series"
+    assert queue.read_text().split() == ["raise-limit.patch", "fix-typo.patch", "log-level.patch"]
+    assert "level" in (package / "src/log.c").read_text()
+
+
+def test_from_stgit(reader: Reader) -> None:
+    need("stg")
+    clone = branch(reader)
+    reader.run("stg init && stg uncommit -n 3", clone)
+    reader.read("how-to/stgit.md", clone)
+    assert "int last;" in (reader.home / "series/series/v1.0/raise-limit.patch").read_text()
+
+
+def test_from_a_branch(reader: Reader) -> None:
+    reader.read("how-to/branch.md", branch(reader))
+    log = reader.run("git -C downstream.git log --oneline patchq/v1.0", reader.cwd)
+    assert log.count("\n") == 4
+
+
+def test_from_scripts(reader: Reader, workspace: Path) -> None:
+    shutil.rmtree(workspace / "series/v1.0")
+    (reader.home / "patches").mkdir()
+    for name in ("raise-limit", "log-level"):
+        shutil.copy(reader.home / f"pile/{name}.patch", reader.home / "patches")
+    shutil.copy(reader.home / "pile/raise-limit.patch", reader.home / "patches/debug-v1.1.patch")
+    raw = reader.upstream.bare_diff("v1.1", {"README": "the README\n"})
+    (reader.home / "patches/debug-v1.1.patch").write_bytes(DEP3.format("Debug").encode() + raw)
+    (reader.home / "build.recipe").write_text("APPLY_DEBUG=1\n")
+    reader.read("how-to/scripts.md", workspace)
