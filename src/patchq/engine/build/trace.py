@@ -7,92 +7,37 @@ decides which sources are compiled, and how.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
 
-from patchq.engine.build.architectures import architectures, property_flags
-from patchq.engine.build.expressions import Context, UnknownExpressionError, evaluate
+from patchq.engine.build.compiled import Compiled
+from patchq.engine.build.expressions import UnknownExpressionError, evaluate
 from patchq.engine.build.flag_lines import Call, FlagLines
+from patchq.engine.build.targets import (
+    LINK_SCOPES,
+    Directory,
+    Scoped,
+    Source,
+    Target,
+    Words,
+    by_scope,
+    properties,
+    put,
+)
 from patchq.errors import Where
-from patchq.model.verification import Build, BuiltTarget, Flag, Remark, SourceGroup
+from patchq.model.verification import Build, Remark
 
 CREATED = "patchq_created"
 ENTER = "patchq_enter"
 LEAVE = "patchq_leave"
 UNKNOWN_CONTENT = "patchq_unknown_content"
 
-_LANGUAGES = {
-    ".cu": "CUDA",
-    **dict.fromkeys((".cc", ".cpp", ".cxx", ".c++", ".C", ".CPP"), "CXX"),
-    ".c": "C",
-}
 _TARGET_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,200}")  # cmake-policies(7), CMP0037
 _FILE_TESTS = frozenset(
     ["EXISTS", "IS_DIRECTORY", "IS_SYMLINK", "IS_READABLE", "IS_WRITABLE", "IS_EXECUTABLE"]
 )
-_SCOPES = ("PRIVATE", "PUBLIC", "INTERFACE")
-_LINK_SCOPES = (*_SCOPES, "LINK_PRIVATE", "LINK_PUBLIC", "LINK_INTERFACE_LIBRARIES")
-
-
-@dataclass(frozen=True)
-class _Words:
-    """Arguments of the call ``index`` that say how something is compiled."""
-
-    text: str
-    index: int
-
-
-@dataclass
-class _Scoped:
-    """What holds for a target itself, and what for those that link it."""
-
-    own: list[_Words] = field(default_factory=list)
-    interface: list[_Words] = field(default_factory=list)
-
-    def add(self, scope: str, words: _Words) -> None:
-        if scope != "INTERFACE":
-            self.own.append(words)
-        if scope != "PRIVATE":
-            self.interface.append(words)
-
-
-@dataclass
-class _Directory:
-    path: str
-    options: list[_Words] = field(default_factory=list)
-    definitions: list[_Words] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    flags: Mapping[str, str] = field(default_factory=dict)
-
-    def below(self, path: str) -> _Directory:
-        return _Directory(path, [*self.options], [*self.definitions], [*self.links])
-
-
-@dataclass
-class _Target:
-    name: str
-    directory: _Directory
-    where: Where
-    sources: list[str]
-    architectures: str
-    options: _Scoped
-    definitions: _Scoped
-    links: list[str]
-    interface_links: list[str] = field(default_factory=list)
-
-
-@dataclass
-class _Source:
-    """The properties of a source file."""
-
-    language: str | None = None
-    header: bool = False
-    options: list[_Words] = field(default_factory=list)
-    definitions: list[_Words] = field(default_factory=list)
 
 
 class Reading:
@@ -111,18 +56,25 @@ class Reading:
         source: Callable[[str], Sequence[str]],
     ):
         self._calls = calls
-        self._cuda = cuda
         self._shown = shown
         self._source = source
-        self._origins = FlagLines(calls, source)
         self._asking: dict[str, list[int]] = {}
-        self._directories = [_Directory("")]
-        self._targets: dict[str, _Target] = {}
+        self._directories = [Directory("")]
+        self._targets: dict[str, Target] = {}
         self._aliases: dict[str, str] = {}
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, Source] = {}
         self._defaults: dict[str, str] = {}
         self._problems: dict[Remark, None] = {}
         self._notes: dict[Remark, None] = {}
+        self._compiled = Compiled(
+            calls,
+            FlagLines(calls, source),
+            cuda,
+            self._targets,
+            self._aliases,
+            self._sources,
+            self._problem,
+        )
 
     def build(self) -> Build:
         """What the project builds."""
@@ -141,7 +93,7 @@ class Reading:
                 asked = self._calls[last]
                 text = f"{asked.command} does not have the arguments that it needs"
                 self._problem(asked.where, text)
-        targets = [self._built(target) for target in self._targets.values()]
+        targets = [self._compiled.built(target) for target in self._targets.values()]
         return Build(
             targets=tuple(target for target in targets if target.groups),
             defaults=tuple(sorted(self._defaults.items())),
@@ -164,14 +116,14 @@ class Reading:
             self._problem(call.where, f"{name!r} is no name of a target")
             return
         here = self._here
-        self._targets[name] = _Target(
+        self._targets[name] = Target(
             name,
             here,
             call.where,
             sources=[],
             architectures=note.arguments[0] if note.arguments else "",
-            options=_Scoped([*here.options]),
-            definitions=_Scoped(),
+            options=Scoped([*here.options]),
+            definitions=Scoped(),
             links=[*here.links],
         )
         self._add_sources(self._targets[name], rest, call)
@@ -196,17 +148,17 @@ class Reading:
 
     def _compile_options(self, index: int, call: Call) -> None:
         if target := self._known(call):
-            for scope, words in _by_scope(call.arguments[1:], index):
+            for scope, words in by_scope(call.arguments[1:], index):
                 target.options.add(scope, words)
 
     def _compile_definitions(self, index: int, call: Call) -> None:
         if target := self._known(call):
-            for scope, words in _by_scope(call.arguments[1:], index):
+            for scope, words in by_scope(call.arguments[1:], index):
                 target.definitions.add(scope, words)
 
     def _target_sources(self, index: int, call: Call) -> None:
         if target := self._known(call):
-            for scope, words in _by_scope(call.arguments[1:], index):
+            for scope, words in by_scope(call.arguments[1:], index):
                 if scope != "INTERFACE":
                     self._add_sources(target, words.text.split(";"), call)
 
@@ -216,7 +168,7 @@ class Reading:
             return
         scope = "PUBLIC"
         for word in call.words[1:]:
-            if word in _LINK_SCOPES:
+            if word in LINK_SCOPES:
                 scope = word
                 continue
             if "INTERFACE" not in scope:
@@ -225,32 +177,32 @@ class Reading:
                 target.interface_links.append(word)
 
     def _directory_options(self, index: int, call: Call) -> None:
-        self._here.options.append(_Words(";".join(call.arguments), index))
+        self._here.options.append(Words(";".join(call.arguments), index))
 
     def _directory_definitions(self, index: int, call: Call) -> None:
-        self._here.definitions.append(_Words(";".join(call.arguments), index))
+        self._here.definitions.append(Words(";".join(call.arguments), index))
 
     def _legacy_definitions(self, index: int, call: Call) -> None:
         for word in call.words:
             known = self._here.definitions if word.startswith("-D") else self._here.options
-            known.append(_Words(word.removeprefix("-D"), index))
+            known.append(Words(word.removeprefix("-D"), index))
 
     def _directory_links(self, _index: int, call: Call) -> None:
         self._here.links.extend(call.words)
 
     def _target_properties(self, index: int, call: Call) -> None:
-        names, pairs = _properties(call.arguments)
+        names, pairs = properties(call.arguments)
         for name in names:
             target = self._find(name, call)
             for key, value in pairs:
                 if target:
-                    self._set_on_target(target, key, _Words(value, index), call, append=False)
+                    self._set_on_target(target, key, Words(value, index), call, append=False)
 
     def _source_properties(self, index: int, call: Call) -> None:
-        names, pairs = _properties(call.arguments)
+        names, pairs = properties(call.arguments)
         for name in names:
             for key, value in pairs:
-                self._set_on_source(name, key, _Words(value, index), append=False)
+                self._set_on_source(name, key, Words(value, index), append=False)
 
     def _set_property(self, index: int, call: Call) -> None:
         scope, *rest = call.words
@@ -260,7 +212,7 @@ class Reading:
         names, (key, *values) = rest[:split], rest[split + 1 :]
         append = any(word in names for word in ("APPEND", "APPEND_STRING"))
         names = [name for name in names if name not in ("APPEND", "APPEND_STRING")]
-        words = _Words(";".join(values), index)
+        words = Words(";".join(values), index)
         if scope == "DIRECTORY":
             self._set_on_directory(key, words, append=append)
         for name in names:
@@ -311,16 +263,16 @@ class Reading:
     # --- the state they work on ---
 
     @property
-    def _here(self) -> _Directory:
+    def _here(self) -> Directory:
         return self._directories[-1]
 
     def _real(self, name: str) -> str:
         return self._aliases.get(name, name)
 
-    def _known(self, call: Call) -> _Target | None:
+    def _known(self, call: Call) -> Target | None:
         return self._find(call.words[0], call) if call.words else None
 
-    def _find(self, name: str, call: Call) -> _Target | None:
+    def _find(self, name: str, call: Call) -> Target | None:
         target = self._targets.get(self._real(name))
         if target is None:
             self._problem(call.where, f"{name} is not a target of the project")
@@ -332,8 +284,8 @@ class Reading:
     def _note(self, call: Call, text: str) -> None:
         self._notes[Remark(text, call.where)] = None
 
-    def _add_sources(self, target: _Target, words: Iterable[str], call: Call) -> None:
-        context = self._context("CUDA")
+    def _add_sources(self, target: Target, words: Iterable[str], call: Call) -> None:
+        context = self._compiled.context("CUDA")
         for word in words:
             try:
                 names = evaluate(word, context).split(";")
@@ -348,7 +300,7 @@ class Reading:
         return normpath(f"{self._here.path}/{name}".lstrip("/"))
 
     def _set_on_target(
-        self, target: _Target, key: str, words: _Words, call: Call, *, append: bool
+        self, target: Target, key: str, words: Words, call: Call, *, append: bool
     ) -> None:
         if key == "CUDA_ARCHITECTURES":
             known = [target.architectures] if append and target.architectures else []
@@ -367,10 +319,10 @@ class Reading:
                 "COMPILE_DEFINITIONS": target.definitions.own,
                 "INTERFACE_COMPILE_DEFINITIONS": target.definitions.interface,
             }
-            _put(lists, key, words, append=append)
+            put(lists, key, words, append=append)
 
-    def _set_on_source(self, name: str, key: str, words: _Words, *, append: bool) -> None:
-        source = self._sources.setdefault(self._path(name), _Source())
+    def _set_on_source(self, name: str, key: str, words: Words, *, append: bool) -> None:
+        source = self._sources.setdefault(self._path(name), Source())
         if key == "LANGUAGE":
             source.language = words.text
         elif key == "HEADER_FILE_ONLY":
@@ -381,154 +333,12 @@ class Reading:
                 "COMPILE_FLAGS": source.options,
                 "COMPILE_DEFINITIONS": source.definitions,
             }
-            _put(lists, key, words, append=append)
+            put(lists, key, words, append=append)
 
-    def _set_on_directory(self, key: str, words: _Words, *, append: bool) -> None:
+    def _set_on_directory(self, key: str, words: Words, *, append: bool) -> None:
         here = self._here
         lists = {"COMPILE_OPTIONS": here.options, "COMPILE_DEFINITIONS": here.definitions}
-        _put(lists, key, words, append=append)
-
-    # --- the result ---
-
-    def _context(self, language: str) -> Context:
-        return Context(language, self._cuda, "Release", self._targets)
-
-    def _built(self, target: _Target) -> BuiltTarget:
-        alike: dict[tuple[str, str | None], list[str]] = {}
-        for source in dict.fromkeys(target.sources):
-            known = self._sources.get(source)
-            language = (known and known.language) or _LANGUAGES.get(PurePosixPath(source).suffix)
-            if language and not (known and known.header):
-                alike.setdefault((language, source if known else None), []).append(source)
-        groups = [
-            self._group(target, language, self._sources.get(own or "", _Source()), sources)
-            for (language, own), sources in alike.items()
-        ]
-        return BuiltTarget(target.name, _merged(groups), target.where)
-
-    def _group(
-        self, target: _Target, language: str, source: _Source, sources: Sequence[str]
-    ) -> SourceGroup:
-        flags = tuple(self._flags(target, language, source))
-        archs = architectures(flag.text for flag in flags) if language == "CUDA" else ()
-        definitions = tuple(self._definitions(target, language, source))
-        return SourceGroup(language, tuple(sources), flags, definitions, archs)
-
-    def _flags(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
-        for word in self._shell(target.directory.flags.get(language, ""), target.where):
-            yield Flag(word)
-        if language == "CUDA":
-            for word in property_flags(target.architectures):
-                yield Flag(word)
-        words = [*target.options.own, *self._linked(target, lambda linked: linked.options)]
-        seen: set[str] = set()
-        for options in ([*words], source.options):
-            for item, index in self._evaluated(options, language):
-                # CMake passes each option once; SHELL: keeps words together
-                if item not in seen:
-                    seen.add(item)
-                    text = item.removeprefix("SHELL:")
-                    where = self._calls[index].where
-                    for word in self._shell(text, where) if text != item else [item]:
-                        yield Flag(word, self._origins.find(index, word))
-
-    def _shell(self, text: str, where: Where) -> list[str]:
-        try:
-            return _shell(text)
-        except ValueError as error:
-            self._problem(where, f"{text!r} are no flags for a shell: {error}")
-            return []
-
-    def _definitions(self, target: _Target, language: str, source: _Source) -> Iterator[Flag]:
-        linked = self._linked(target, lambda linked: linked.definitions)
-        # those of a directory hold for all of its targets, also for earlier ones
-        directory = target.directory.definitions
-        words = [*directory, *target.definitions.own, *linked, *source.definitions]
-        seen: set[str] = set()
-        for item, index in self._evaluated(words, language):
-            text = item.removeprefix("-D")
-            if text not in seen:
-                seen.add(text)
-                yield Flag(text, self._origins.find(index, item))
-
-    def _evaluated(self, words: Iterable[_Words], language: str) -> Iterator[tuple[str, int]]:
-        context = self._context(language)
-        for entry in words:
-            try:
-                text = evaluate(entry.text, context)
-            except UnknownExpressionError as error:
-                self._problem(self._calls[entry.index].where, str(error))
-                continue
-            for item in text.split(";"):
-                if item:
-                    yield item, entry.index
-
-    def _linked(self, target: _Target, part: Callable[[_Target], _Scoped]) -> Iterator[_Words]:
-        """What the libraries of the project that ``target`` links ask of it."""
-        seen: set[str] = set()
-        waiting = [*target.links]
-        while waiting:
-            name = self._real(waiting.pop(0))
-            linked = self._targets.get(name)
-            if linked and name not in seen:
-                seen.add(name)
-                yield from part(linked).interface
-                waiting += linked.interface_links
-
-
-def _put(lists: Mapping[str, list[_Words]], key: str, words: _Words, *, append: bool) -> None:
-    known = lists.get(key)
-    if known is not None:
-        known[:] = [*(known if append else []), words]
-
-
-def _merged(groups: Iterable[SourceGroup]) -> tuple[SourceGroup, ...]:
-    """Groups that are compiled in the same way as one."""
-    merged: dict[SourceGroup, SourceGroup] = {}
-    for group in groups:
-        way = replace(group, sources=())
-        known = merged.get(way, way)
-        merged[way] = replace(group, sources=known.sources + group.sources)
-    return tuple(merged.values())
-
-
-def _by_scope(arguments: Sequence[str], index: int) -> Iterator[tuple[str, _Words]]:
-    """The items after each scope keyword, joined as CMake keeps them."""
-    scope, items = "PRIVATE", list[str]()
-    for argument in arguments:
-        if argument in _SCOPES:
-            if items:
-                yield scope, _Words(";".join(items), index)
-            scope, items = argument, []
-        elif argument not in ("BEFORE", "AFTER"):
-            items.append(argument)
-    if items:
-        yield scope, _Words(";".join(items), index)
-
-
-def _properties(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """What ``… PROPERTIES key value …`` sets, and on which names."""
-    if "PROPERTIES" not in arguments:
-        return [], []
-    split = arguments.index("PROPERTIES")
-    names = [name for text in arguments[:split] for name in text.split(";") if name]
-    rest = arguments[split + 1 :]
-    return names, list(zip(rest[::2], rest[1::2], strict=False))
-
-
-def _shell(text: str) -> list[str]:
-    """The words of a string of flags; an option and its value in two words stay together.
-
-    >>> _shell("-O3 -gencode arch=compute_75,code=sm_75")
-    ['-O3', '-gencode arch=compute_75,code=sm_75']
-    """
-    words: list[str] = []
-    for word in shlex.split(text):
-        if words and words[-1] in ("-gencode", "--generate-code"):
-            words[-1] += f" {word}"
-        else:
-            words.append(word)
-    return words
+        put(lists, key, words, append=append)
 
 
 _INTERNAL: dict[str, Callable[[Reading, Call, Call], None]] = {
