@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,17 +14,19 @@ from miniature import MakeMiniature, Miniature
 from probing import Bench, lists
 from workspaces import make_workspace
 
+from patchq.engine.build.cmake import program
 from patchq.engine.build.cmake.lists import harmless
 from patchq.engine.build.cmake.program import find_cmake
 from patchq.engine.build.cmake.standins import find_escape
 from patchq.engine.build.evaluate import BuildQuestion
 from patchq.engine.build.values import LIMIT
-from patchq.errors import InputError, Where
+from patchq.errors import InputError, PatchqError, Where
 from patchq.model.prediction import predict, prediction_facts, read_predictions
 from patchq.model.settings import BuildSettings, Target
 from patchq.model.trust import TrustedTree, read_trust, render_trust
 from patchq.model.verification import Build, TargetBuild
 from patchq.model.workspace import Workspace
+from patchq.sandbox.command import Limits
 from patchq.sandbox.runner import CHOICE, NoSandboxError
 
 SECRET = "root-of-all-secrets"
@@ -119,6 +122,115 @@ HOSTILE = {
     "time": ("file(TIMESTAMP a.cu X)\n", {}, "CMakeLists.txt:3"),
     "name": ('add_library("a b" a.cu)\n', {}, "CMakeLists.txt:3"),
 }
+
+
+READ = 'file(READ "@host@/victim" X)\nadd_library("${X}" a.cu)\n'
+QUIET = {
+    # what a project asks for every day, in hostile hands: done by nobody, or an error
+    "download": ('file(DOWNLOAD "file://@host@/victim" v.txt)\nfile(READ v.txt X)\n', {}),
+    "copy of a link": ('file(COPY link DESTINATION "@host@/new" FOLLOW_SYMLINK_CHAIN)\n', {}),
+    "unpack": ('file(ARCHIVE_EXTRACT INPUT a.tar DESTINATION "@host@")\n', {"a.tar": "x"}),
+    "a process": (
+        'execute_process(COMMAND cat "@host@/victim" OUTPUT_VARIABLE X)\n'
+        'add_library("l${X}" a.cu)\n',
+        {},
+    ),
+    "try_run": (
+        'try_run(R C "@host@/new" a.cpp RUN_OUTPUT_VARIABLE X)\nadd_library("l${X}" a.cu)\n',
+        {"a.cpp": "int main() {}\n"},
+    ),
+    "try_compile": ('try_compile(C "@host@/new" a.cpp COPY_FILE "@host@/new2")\n', {"a.cpp": ""}),
+    "compile check": (
+        'include(CheckCXXSourceRuns)\ncheck_cxx_source_runs("int main() {}" RUNS)\n'
+        'add_library("l${RUNS}" a.cu)\n',
+        {},
+    ),
+    "external project": (
+        "include(ExternalProject)\n"
+        'ExternalProject_Add(e URL "file://@host@" CONFIGURE_COMMAND touch "@host@/new")\n',
+        {},
+    ),
+    "fetched at configure time": (
+        'include(FetchContent)\nFetchContent_Declare(e SOURCE_DIR "@host@" URL "file://@host@/victim"\n'
+        ' PATCH_COMMAND touch "@host@/new")\nFetchContent_MakeAvailable(e)\n',
+        {},
+    ),
+    "populated": (
+        "include(FetchContent)\n"
+        'FetchContent_Populate(e SOURCE_DIR "@host@/new" DOWNLOAD_COMMAND touch "@host@/new")\n',
+        {},
+    ),
+    "toolchain": (
+        'set(CMAKE_TOOLCHAIN_FILE "@host@/evil.cmake")\nproject(again LANGUAGES CXX)\n',
+        {"CMakePresets.json": '{"version": 3, "configurePresets": [{"name": "x", "toolchainFile":'
+         ' "@host@/evil.cmake"}]}'},
+    ),
+    "injected": (
+        'set(CMAKE_PROJECT_INCLUDE "@host@/evil.cmake")\n'
+        'set(CMAKE_PROJECT_TOP_LEVEL_INCLUDES "@host@/evil.cmake")\n'
+        'set(CMAKE_USER_MAKE_RULES_OVERRIDE "@host@/evil.cmake")\nproject(again LANGUAGES CXX)\n',
+        {},
+    ),
+    "package": (
+        'set(Evil_DIR "@host@")\nfind_package(Evil CONFIG PATHS "@host@" NO_DEFAULT_PATH)\n'
+        'list(APPEND CMAKE_PREFIX_PATH "@host@")\nfind_package(evil)\n',
+        {},
+    ),
+    "shadowed": (
+        'function(file)\nendfunction()\n_file(WRITE "@host@/new" x)\n'
+        'macro(_file)\nendmacro()\n_file(WRITE "@host@/new" x)\n', {},
+    ),
+    "found": ('find_file(X victim PATHS "@host@")\nadd_library("l${X}" a.cu)\n', {}),
+    "home": ('file(READ "~/victim" X)\nadd_library("l${X}" a.cu)\n', {}),
+    "proc": ('file(READ "/proc/self/root@host@/victim" X)\nadd_library("l${X}" a.cu)\n', {}),
+    "upwards": (READ.replace("@host@", "../../../../../../../..@host@"), {}),
+    "a cut word": (f"set(PATCHQ_PROJECT /)\nset(PATCHQ_ELSEWHERE /)\n{READ}", {}),
+    "unset": (f"unset(PATCHQ_PROJECT)\nunset(PATCHQ_PROJECT CACHE)\n{READ}", {}),
+    "copied in": (
+        'configure_file("@host@/victim" v.txt COPYONLY)\nfile(READ v.txt X)\n'
+        'add_library("l${X}" a.cu)\n', {},
+    ),
+    "a symlink of a directory": (f'add_subdirectory(linked)\n{READ}', {}),
+    "install": ('install(CODE "file(WRITE \\"@host@/new\\" x)")\n', {}),
+    "exported": ('export(TARGETS x FILE "@host@/new")\n', {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["the sandbox", "none, trusted"])
+@pytest.mark.parametrize("name", QUIET)
+def test_what_is_asked_of_the_machine_is_not_done(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    if kind == "none, trusted":
+        monkeypatch.setenv(CHOICE, "none")
+    monkeypatch.setenv("HOME", str(bench.directory / "host"))
+    body, files = QUIET[name]
+    host = bench.directory / "host"
+    (host / "EvilConfig.cmake").write_text(f"add_library({SECRET} a.cu)\n")
+    before = state(bench)
+    if "link" in body:
+        bench.upstream.path.joinpath("link").symlink_to(host / "victim")
+    build = evaluated(bench, body, files)
+    assert state(bench) == before
+    assert SECRET not in repr(build).replace(str(bench.directory), "")
+
+
+def test_a_loop_without_end_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits(seconds=1, memory=256 << 20, output=1 << 20)
+    monkeypatch.setattr(program, "LIMITS", limits)
+    for body, words in (
+        ("while(TRUE)\nendwhile()\n", "in 1 s"),
+        ('while(TRUE)\nmessage(STATUS "more")\nendwhile()\n', "wrote more than 1 MiB|in 1 s"),
+        ('string(REPEAT "0123456789" 60000000 X)\nstring(APPEND X "${X}")\n', "signal|memory"),
+        ("function(again)\nagain()\nendfunction()\nagain()\n", "in 1 s|signal|recursion|wrote"),
+        ('string(REPEAT a 40 X)\nstring(REGEX MATCH "(a*)*b" Y "${X}")\n', ""),
+    ):
+        told = ""
+        try:
+            told = repr(evaluated(bench, body).problems)
+        except PatchqError as error:
+            told = str(error)
+        assert re.search(words, told), (body, told)
 
 
 @pytest.mark.parametrize("kind", ["the sandbox", "none, trusted"])

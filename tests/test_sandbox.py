@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,11 +72,69 @@ class Prison:
     def state(self) -> dict[str, tuple[str, int, int]]:
         found = {}
         for path in sorted(self.host.parent.rglob("*")):
-            if path.name not in ("stdout", "stderr", "script.cmake", "scratch"):
+            if path.name not in ("stdout", "stderr", "trace", "script.cmake", "scratch"):
                 facts = path.lstat()
                 content = path.read_text() if path.is_file() else ""
                 found[str(path)] = (content, facts.st_mode, facts.st_mtime_ns)
         return found
+
+
+escapes = str(Path(__file__).with_name("escapes.py"))
+
+
+class Host:
+    """What is to be protected: files, a process, sockets that listen."""
+
+    def __init__(self, root: Path):
+        self._root = root
+        (root / ".ssh").mkdir(parents=True)
+        (root / "victim").write_text(SECRET)
+        (root / ".ssh/id_ed25519").write_text(SECRET)
+        (root / "link").symlink_to(root / "victim")
+        self.process = subprocess.Popen(["sleep", "600"])
+        self._sockets = [
+            socket.create_server(("127.0.0.1", 0)),
+            *(socket.socket(socket.AF_UNIX) for _ in range(2)),
+        ]
+        addresses = (f"{root}/socket", f"\0patchq-{self.process.pid}")
+        for made, address in zip(self._sockets[1:], addresses, strict=True):
+            made.bind(address)
+            made.listen()
+        self._before = self._state()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The program of :mod:`escapes` with its arguments."""
+        port = self._sockets[0].getsockname()[1]
+        return escapes, str(self._root), str(port), str(self.process.pid)
+
+    def check(self) -> None:
+        """Nothing was touched, nobody came."""
+        assert self._state() == self._before
+        assert self.process.poll() is None
+        for made in self._sockets:
+            made.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                made.accept()
+
+    def close(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()
+        for made in self._sockets:
+            made.close()
+
+    def _state(self) -> dict[str, tuple[int, int, int]]:
+        facts = ((path, path.lstat()) for path in (self._root, *self._root.rglob("*")))
+        return {str(path): (f.st_mode, f.st_mtime_ns, f.st_size) for path, f in facts}
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    with tempfile.TemporaryDirectory() as directory:  # short, for the name of a socket
+        made = Host(Path(directory, "h"))
+        yield made
+        made.close()
 
 
 @pytest.fixture
@@ -111,6 +173,31 @@ def prison(tmp_path: Path, sandbox: Runner) -> Prison:
         'execute_process(COMMAND "${CMAKE_COMMAND}" -E touch "@host@/new")\n',
         'execute_process(COMMAND "${CMAKE_COMMAND}" -P "${CMAKE_CURRENT_LIST_FILE}")\n',
         'message("$ENV{HOME}$ENV{PATCHQ_TEST_SECRET}")\n',
+        'file(DOWNLOAD "file://@host@/victim" "@host@/new")\n',
+        'file(DOWNLOAD "file://@host@/victim" out)\nfile(READ out X)\nmessage("${X}")\n',
+        'file(UPLOAD "@host@/victim" "file://@host@/new")\n',
+        'file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/link" "@host@/new")\n',
+        'file(COPY "${CMAKE_CURRENT_LIST_DIR}/link" DESTINATION "@host@" FOLLOW_SYMLINK_CHAIN)\n',
+        'file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/inside" DESTINATION "@host@")\n',
+        'file(CONFIGURE OUTPUT "@host@/new" CONTENT x)\n',
+        'file(ARCHIVE_CREATE OUTPUT trace PATHS "@host@" FORMAT paxr)\n'
+        'file(STRINGS trace X)\nmessage("${X}")\n',
+        'file(WRITE here x)\nfile(CREATE_LINK "@host@/victim" here SYMBOLIC)\nfile(READ here X)\n',
+        'file(REMOVE trace)\nfile(CREATE_LINK "@host@/victim" trace SYMBOLIC)\n'
+        "file(APPEND trace x)\n",
+        "file(RENAME trace other)\nfile(WRITE other x)\n",
+        'file(READ "/proc/self/environ" X)\nmessage("${X}")\n',
+        'file(READ "/proc/self/root@host@/victim" X)\nmessage("${X}")\n',
+        'file(READ "/proc/self/cwd/../host/victim" X)\nmessage("${X}")\n',
+        'file(WRITE "/proc/self/mem" x)\nfile(WRITE "/proc/self/fd/1" x)\n',
+        'include("/proc/self/root@host@/evil.cmake")\n',
+        'file(READ "~/victim" X)\nfile(READ "$ENV{HOME}/victim" X)\nmessage("${X}")\n',
+        'find_file(X victim PATHS "@host@" NO_CACHE)\nfile(READ "${X}" X)\nmessage("${X}")\n',
+        'execute_process(COMMAND "${CMAKE_COMMAND}" -E cat "@host@/victim" OUTPUT_VARIABLE X)\n'
+        'message("${X}")\n',
+        'execute_process(COMMAND "${CMAKE_COMMAND}" -S "@host@" -B "@host@/new")\n',
+        'site_name(X)\nvariable_watch(X file)\nset(X WRITE "@host@/new" x)\n',
+        'cmake_language(EVAL CODE "file(WRITE \\"@host@/new\\" x)")\n',
     ],
 )
 def test_nothing_of_the_host_is_read_or_changed(
@@ -144,6 +231,50 @@ def test_there_is_no_network(prison: Prison) -> None:
         with pytest.raises(TimeoutError):
             server.accept()
     assert prison.output.strip()[0] in "123456789"
+
+
+def test_there_is_no_way_out(sandbox: Runner, host: Host, tmp_path: Path) -> None:
+    """Not CMake but Python, which can make any system call."""
+    program = os.path.realpath(sys.executable)
+    (tmp_path / "trace").touch()
+    done = sandbox.run(
+        Command(
+            (program, "-I", "-S", *host.arguments),
+            directory=str(tmp_path),
+            stdout=str(tmp_path / "stdout"),
+            stderr=str(tmp_path / "stderr"),
+            reads=(sys.base_prefix, escapes),
+            writes=(str(tmp_path / "trace"),),
+            environment={"LC_ALL": "C.UTF-8"},
+        )
+    )
+    said = [(tmp_path / name).read_text() for name in ("stdout", "stderr")]
+    *found, tried = "".join(said).splitlines()
+    assert (done.code, tried.partition(" ")[0]) == (0, "tried"), said
+    if sandbox.confinement is Confinement.BUBBLEWRAP:  # it has a root of its own
+        found.remove("list the root")
+    assert found == []
+    host.check()
+
+
+@pytest.mark.skipif(
+    landlock.version() < landlock.MINIMUM_VERSION or not seccomp.supported(), reason="no Landlock"
+)
+def test_there_is_no_way_out_on_an_older_kernel(host: Host, tmp_path: Path) -> None:
+    """With the first version of Landlock that serves, and without namespaces."""
+    (tmp_path / "trace").touch()
+    done = subprocess.run(
+        [sys.executable, *host.arguments, "weak"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATCHQ_TEST_SECRET": SECRET},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *found, tried = done.stdout.splitlines()
+    assert (done.returncode, tried.partition(" ")[0]) == (0, "tried"), done.stderr
+    assert found == []
+    host.check()
 
 
 def test_time_is_limited(prison: Prison) -> None:
