@@ -36,6 +36,26 @@ def count_texts(git: Git, tree: str, texts: Collection[bytes]) -> tuple[Counts, 
     wanted = {text for text in texts if b"\0" not in text}
     if not wanted:
         return whole, parts
+    for file, row in lines_with_texts(git, tree, wanted):
+        line = row.strip()
+        if line in wanted:
+            whole[line, file] += 1
+        for text in wanted:
+            if text in line and (count := count_part(text, line)):
+                parts[text, file] += count
+    return whole, parts
+
+
+def lines_with_texts(
+    git: Git, tree: str, texts: Collection[bytes], below: Collection[str] = ()
+) -> Iterator[tuple[str, bytes]]:
+    """Each line of the text files of ``tree`` that has one of ``texts`` in it, with its path.
+
+    Of a text with a NUL byte there is none. With ``below``, only in these directories and files.
+    """
+    wanted = {text for text in texts if text and b"\0" not in text}
+    if not wanted:
+        return
     with tempfile.NamedTemporaryFile(prefix="lines-", dir=scratch_root()) as patterns:
         Path(patterns.name).write_bytes(_one_of(wanted) + b"\n")
         output = git.run(
@@ -48,18 +68,15 @@ def count_texts(git: Git, tree: str, texts: Collection[bytes]) -> tuple[Counts, 
             "-f",
             patterns.name,
             tree,
+            "--",
+            *(f":(literal){path}" for path in sorted(below)),
             allow=(0, 1),
         ).stdout
     prefix = f"{tree}:".encode()
     for row in output.split(b"\n"):
-        name, _, line = row.partition(b"\0")
-        file, line = decode_path(name.removeprefix(prefix)), line.strip()
-        if line in wanted:
-            whole[line, file] += 1
-        for text in wanted:
-            if text in line and (count := count_part(text, line)):
-                parts[text, file] += count
-    return whole, parts
+        name, found, line = row.partition(b"\0")
+        if found:
+            yield decode_path(name.removeprefix(prefix)), line
 
 
 def count_part(part: bytes, text: bytes) -> int:

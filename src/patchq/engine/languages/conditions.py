@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _TRUTHS = (ast.BoolOp, ast.Compare)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
 _MOST_DEPTH = 40
 """How far one name is followed to another."""
 
@@ -73,17 +75,59 @@ def python_conditions(content: bytes, helpers: Mapping[str, Value]) -> tuple[Con
         module = parse(content)
     except NotPythonError:
         return ()
-    reader = _Reader(helpers)
     try:
+        reader = _Reader(helpers, _Relevant(content, module, helpers))
         reader.scope(module, "", {})
     except RecursionError:  # nested as no one would write it
         return ()
     return tuple(sorted(reader.found, key=lambda condition: condition.line))
 
 
+class _Relevant:
+    """The lines of a module that name a helper, or a name that may hang on one.
+
+    Most functions have none and need not be looked at: a name counts by its spelling, wherever.
+    """
+
+    def __init__(self, content: bytes, module: ast.Module, helpers: Collection[str]):
+        texts = _NEWLINE.split(content)
+        assigned = list(_assigned(module))
+        words, new = set[str](), set(helpers)
+        lines = set[int]()
+        while new:
+            alternatives = "|".join(map(re.escape, new)).encode()
+            word = re.compile(rb"\b(?:" + alternatives + rb")\b")
+            lines.update(n for n, text in enumerate(texts, 1) if word.search(text))
+            self._lines = sorted(lines)
+            words |= new
+            new = {name for name, node in assigned if name not in words and self.has(node)}
+
+    def has(self, node: ast.AST) -> bool:
+        """Whether one of the lines of ``node`` is relevant."""
+        start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if start is None or end is None:
+            return True
+        start = min([start, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        place = bisect_left(self._lines, start)
+        return place < len(self._lines) and self._lines[place] <= end
+
+
+def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """The names that are assigned anywhere, each with the statement."""
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        for node in _statements(waiting.pop()):
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                yield from ((each.id, node) for each in targets if isinstance(each, ast.Name))
+            else:
+                waiting.append(node)
+
+
 class _Reader:
-    def __init__(self, helpers: Mapping[str, Value]):
+    def __init__(self, helpers: Mapping[str, Value], relevant: _Relevant | None = None):
         self._helpers = helpers
+        self._relevant = relevant
         self.found: list[Condition] = []
 
     def scope(self, node: ast.AST, name: str, outer: Mapping[str, ast.expr]) -> None:
@@ -92,6 +136,8 @@ class _Reader:
         seen = {each: value for each, value in outer.items() if each not in bound}
         names = {**seen, **_single(bound)}
         for child in _statements(node):
+            if self._relevant and not self._relevant.has(child):
+                continue
             if isinstance(child, _SCOPES):
                 inner = f"{name}.{child.name}" if name else child.name
                 for expression in (*child.decorator_list, *_defaults(child)):

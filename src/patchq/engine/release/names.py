@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -11,13 +11,17 @@ from pathspec import GitIgnoreSpec
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
-from patchq.git.search import files_with_words, lines_with_words
+from patchq.git.search import lines_with_texts
 from patchq.model.regex import compile_regex, encoded
 from patchq.model.release import NameChange, NameState, Use, Uses
 from patchq.model.verdict import EvidenceKind
 
 _DEPRECATED = re.compile(rb"deprecat", re.IGNORECASE)
 _MOST_COMMITS = 400
+_PLACE = re.compile(r"/[^][*?\\!]+")
+
+_Line = tuple[str, bytes]
+"""A path and a line of it."""
 
 
 def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
@@ -51,20 +55,60 @@ def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tup
         used = find_uses(root, uses)
         dotted = {word for word in used if word.partition(".")[0] in uses.modules and "." in word}
         plain = used.keys() - dotted
-        old = _defining(span, span.old.tree, plain, uses)
-        new = _defining(span, span.new.tree, plain, uses)
+        new = _definitions(span, span.new.tree, plain, uses)
+        marked = {word for word, lines in new.items() if _deprecated(lines)}
+        old = _definitions(span, span.old.tree, marked | (plain - new.keys()), uses)
         for word in sorted(old.keys() - new.keys()):
-            changes.append(_gone(span, word, used[word], old[word]))
-        for word, path in sorted(_deprecated(span, old.keys() & new.keys(), uses).items()):
-            evidence = span.evidence(
-                EvidenceKind.NAME, f"{word} is marked as deprecated in {path}", None, (path,)
-            )
-            changes.append(NameChange(word, NameState.DEPRECATED, used[word], evidence))
+            changes.append(_gone(span, word, used[word], {path for path, _ in old[word]}))
+        for word in sorted(old.keys() & marked):
+            if not _deprecated(old[word]):
+                path = _deprecated(new[word])[0]
+                text = f"{word} is marked as deprecated in {path}"
+                evidence = span.evidence(EvidenceKind.NAME, text, None, (path,))
+                changes.append(NameChange(word, NameState.DEPRECATED, used[word], evidence))
         for word in sorted(dotted):
             before = _module(span, span.old.tree, word, uses.modules)
             if before is not None and _module(span, span.new.tree, word, uses.modules) is None:
                 changes.append(_gone(span, word, used[word], frozenset({before})))
     return tuple(changes)
+
+
+def _definitions(
+    span: UpstreamRange, tree: str, words: Collection[str], uses: Uses
+) -> dict[str, list[_Line]]:
+    """The lines that have each of ``words`` in the paths that define them."""
+    spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
+    expressions = {word: (encoded(word), re.compile(_whole(word))) for word in words}
+    texts = [text for text, _ in expressions.values()]
+    found: dict[str, list[_Line]] = {}
+    for path, line in lines_with_texts(span.store.git, tree, texts, _below(uses.defined)):
+        if spec is None or spec.match_file(path):
+            for word, (text, expression) in expressions.items():
+                if text in line and expression.search(line):
+                    found.setdefault(word, []).append((path, line))
+    return found
+
+
+def _whole(word: str) -> bytes:
+    """The word with nothing of a word at its ends; where it has hyphens, no hyphen either."""
+    beside = rb"[\w-]" if "-" in word else rb"\w"
+    return rb"(?<!" + beside + rb")" + re.escape(encoded(word)) + rb"(?!" + beside + rb")"
+
+
+def _below(patterns: Sequence[str]) -> tuple[str, ...]:
+    """The directories and files that all that ``patterns`` match is in, none if that is not plain.
+
+    A pattern from the root without a wildcard is itself such a place (gitignore(5)).
+    """
+    wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
+    if not all(_PLACE.fullmatch(pattern) for pattern in wanted):
+        return ()
+    return tuple(pattern.strip("/") for pattern in wanted)
+
+
+def _deprecated(lines: Iterable[_Line]) -> list[str]:
+    """The paths of the lines that call something deprecated."""
+    return [path for path, line in lines if _DEPRECATED.search(line)]
 
 
 def _gone(
@@ -79,9 +123,7 @@ def _gone(
 
 def _removed_by(span: UpstreamRange, word: str, files: Collection[str]) -> CommitInfo | None:
     """The last commit after which none of ``files`` has ``word``, though one had it before."""
-    whole = re.compile(
-        rb"(?<!\w)" + re.escape(word.encode("utf-8", "surrogateescape")) + rb"(?!\w)"
-    )
+    whole = re.compile(_whole(word))
     objects = span.store.objects
     found: CommitInfo | None = None
     had = True
@@ -93,45 +135,6 @@ def _removed_by(span: UpstreamRange, word: str, files: Collection[str]) -> Commi
             found = commit
         had = has
     return found
-
-
-def _defining(
-    span: UpstreamRange, tree: str, words: Collection[str], uses: Uses
-) -> dict[str, frozenset[str]]:
-    """Which of ``words`` stand in the paths that define them, and in which."""
-    spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
-    found = {}
-    for word, files in files_with_words(span.store.git, tree, words).items():
-        defining = frozenset(file for file in files if spec is None or spec.match_file(file))
-        if defining:
-            found[word] = defining
-    return found
-
-
-def _deprecated(span: UpstreamRange, words: Collection[str], uses: Uses) -> dict[str, str]:
-    """The words that a line of the new base calls deprecated and none of the old one did."""
-    marked = [
-        {
-            word: path
-            for path, line in lines_with_words(span.store.git, tree, words, ("",))
-            if _DEPRECATED.search(line)
-            for word in _standing_in(line, words)
-        }
-        for tree in (span.old.tree, span.new.tree)
-    ]
-    spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
-    return {
-        word: path
-        for word, path in marked[1].items()
-        if word not in marked[0] and (spec is None or spec.match_file(path))
-    }
-
-
-def _standing_in(line: bytes, words: Collection[str]) -> Iterator[str]:
-    text = line.decode("utf-8", "replace")
-    for word in words:
-        if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text):
-            yield word
 
 
 def _module(span: UpstreamRange, tree: str, word: str, modules: Mapping[str, str]) -> str | None:
