@@ -162,7 +162,7 @@ class _Builder:
         )
         selection = Selection(directory, self._project.settings.default_guards)
         try:
-            verification = verify_series(self._project, selection)
+            verification = verify_series(self._project, selection, effects=False)
         except PatchqError as error:
             yield WorkItem(Section.DECIDE, "verify", f"not run: {error.message}", (), command)
             return

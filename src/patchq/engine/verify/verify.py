@@ -45,9 +45,16 @@ def quiet(_done: int, _total: int, _name: str) -> None:
 
 
 def verify_series(
-    project: Project, selection: Selection, progress: Progress = quiet, fuzz: int = 0
+    project: Project,
+    selection: Selection,
+    progress: Progress = quiet,
+    fuzz: int = 0,
+    *,
+    effects: bool = True,
 ) -> Verification:
     """Check the selection on its own base; ``fuzz`` allows patches so much, and says so.
+
+    Without ``effects`` it is not found out what each patch does to the build.
 
     What is wrong with the series is a failure of a section. Raises
     :class:`~patchq.errors.InputError` if the recipe is malformed,
@@ -92,7 +99,7 @@ def verify_series(
         progress(number, total, check.__module__.rpartition(".")[2])
         sections.append(check(subject))
     progress(total - 1, total, build.NAME)
-    section, evaluated = build.check(subject)
+    section, evaluated = build.check(subject, effects=effects)
     return _verification(project, selection, subject.tree, [*sections, section], evaluated, blind)
 
 

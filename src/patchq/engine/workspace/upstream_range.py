@@ -72,6 +72,7 @@ class UpstreamRange:
         self._history = project.store.history
         self._placements: dict[str, Placement] = {}
         self._expected: set[str] = set()
+        self._wide: dict[frozenset[str], tuple[CommitInfo, ...]] = {}
 
     @property
     def has_history(self) -> bool:
@@ -199,14 +200,13 @@ class UpstreamRange:
 
     def _touching(self, names: frozenset[str]) -> tuple[CommitInfo, ...]:
         if names not in self._logs:
-            known, log = self._expected_log
-            self._logs[names] = narrow(log, names) if names <= known else self._log(names)
+            wide = next((asked for asked in self._wide if names <= asked), None)
+            if wide is None and names <= (expected := self._names(self._expected)):
+                self._expected.clear()
+                self._wide[expected] = self._log(expected)
+                wide = expected
+            self._logs[names] = narrow(self._wide[wide], names) if wide else self._log(names)
         return self._logs[names]
-
-    @cached_property
-    def _expected_log(self) -> tuple[frozenset[str], tuple[CommitInfo, ...]]:
-        names = self._names(self._expected)
-        return names, self._log(names) if names else ()
 
     @cached_property
     def _pull_requests(self) -> PullRequests:

@@ -20,8 +20,10 @@ NAME = "build"
 _NOTHING = Evaluated((), ())
 
 
-def check(subject: Subject) -> tuple[Section, Evaluated]:
+def check(subject: Subject, *, effects: bool = True) -> tuple[Section, Evaluated]:
     """Evaluate the project for every target, and compare each build with what must hold of it.
+
+    ``effects``: find out what each patch does to it too.
 
     Raises :class:`~patchq.errors.PatchqError` if there is no CMake to evaluate it with,
     :class:`~patchq.errors.UpstreamError` if there is no sandbox and no trust.
@@ -39,7 +41,7 @@ def check(subject: Subject) -> tuple[Section, Evaluated]:
         failure = Failure(f"{subject.base.name} has no {lists}", recipe.where)
         return Section(NAME, "there is no project to evaluate", (failure,)), _NOTHING
     evaluator = Evaluator(project, subject.base, directory)
-    found = evaluator.evaluate(subject.steps)
+    found = evaluator.evaluate(subject.steps, effects=effects)
     explained = Evaluated(found.builds, evaluator.explain(found.effects))
     return _section(found.builds), explained
 

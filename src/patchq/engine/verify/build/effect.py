@@ -59,15 +59,15 @@ class Evaluator:
         self._trusted = is_trusted(project.workspace, base)
         self._prober = Prober(project.store, project.settings.checks.build, project.cache)
 
-    def evaluate(self, steps: Sequence[PatchStep]) -> Evaluated:
-        """The builds for every target of the settings, and the effects of each patch on them.
+    def evaluate(self, steps: Sequence[PatchStep], *, effects: bool = True) -> Evaluated:
+        """The builds for every target of the settings, and the ``effects`` of each patch on them.
 
         Raises :class:`~patchq.errors.PatchqError` if there is no CMake to evaluate them with,
         :class:`~patchq.errors.UpstreamError` if there is no sandbox and no trust.
         """
         base = self._base.tree
         whole = steps[-1].tree if steps else base
-        parts = take_apart(self._project.store, base, steps)
+        parts = take_apart(self._project.store, base, steps) if effects else ()
         trees = dict.fromkeys([base, whole, *(tree for part in parts for tree in part.trees)])
         asked = list(product(trees, self._targets))
         answers = self._builds([(tree, target, {}) for tree, target in asked])
