@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -17,8 +18,11 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.ui import WebDriverWait
 
 from patchq.errors import InputError
+from patchq.model.patch import Patch, read_patch
 from patchq.model.verdict import (
     Column,
     Evidence,
@@ -31,10 +35,13 @@ from patchq.model.verdict import (
     PathChange,
     Remembered,
     Report,
+    TargetEffect,
     Verdict,
 )
 from patchq.report.commit import CommitLinks
-from patchq.report.html import render_html, render_matrix_html
+from patchq.report.diffs import Diffs, same_change
+from patchq.report.html import Made, render_html, render_matrix_html
+from patchq.report.roots import roots
 
 COMMIT = "81c7a54ec" + "0" * 31
 FILE = "kernel/CMakeLists.txt"
@@ -116,6 +123,11 @@ def pages() -> list[str]:
     ]
 
 
+def outside(text: str) -> set[str]:
+    """The addresses that a page leads to."""
+    return {value for value in Page(text).values("href") if not value.startswith("#")}
+
+
 # -- structure ---------------------------------------------------------------------------------
 
 
@@ -147,13 +159,13 @@ def test_every_link_of_the_matrix_leads_somewhere_in_it() -> None:
 
 
 def test_commits_are_links_only_by_a_template() -> None:
+    bases = {ADDRESS.format(letter * 40) for letter in "abc"}
     for given, expected in ((None, set()), (ADDRESS, {ADDRESS.format(COMMIT)})):
         for text in (
             render_html(matrix().columns[2].report or report("v3"), links=CommitLinks(given)),
             render_matrix_html(matrix(), links=CommitLinks(given)),
         ):
-            outside = {v for v in Page(text).values("href") if not v.startswith("#")}
-            assert outside == expected
+            assert outside(text) - bases == expected
     with pytest.raises(InputError):
         render_matrix_html(matrix(), links=CommitLinks("javascript:alert('{}')"))
 
@@ -173,24 +185,169 @@ def test_the_report_puts_decisions_first() -> None:
     )
     text = render_html(found)
     order = [
-        "Needs a decision",
-        "back.patch",
-        "bad.patch",
-        "To look at",
+        "<b>2</b> to decide",
+        ">back<",
+        ">bad<",
+        "1 to look at",
         "mentions GB10",
-        "Leaves the series",
-        "out.patch",
-        "Carried",
         "1 retired patch settled",
+        "Needs a decision <",
+        "Leaves the series <",
+        ">out<",
+        "Carried <",
+        "Left earlier <",
+        ">done<",
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
-    assert "done.patch" not in text
 
 
 def test_a_page_of_nothing() -> None:
     assert "0 patches" in render_html(report("v3"))
-    assert "Nothing waits for a decision" in render_matrix_html(Matrix(()))
+    assert "Nothing to decide" in render_matrix_html(Matrix(()))
+
+
+def raw(
+    name: str, *lines: str, subject: str = "Build less", body: str = "", **fields: str
+) -> Patch:
+    """A patch file whose diff has these lines."""
+    head = [f"Subject: [PATCH] {subject}", "", *filter(None, [body]), ""]
+    head += [f"{key.replace('_', '-')}: {value}" for key, value in fields.items()]
+    count = sum(line[0] != "-" for line in lines), sum(line[0] != "+" for line in lines)
+    diff = [f"--- a/{FILE}", f"+++ b/{FILE}", f"@@ -1,{count[1]} +1,{count[0]} @@", *lines]
+    return read_patch(name, "\n".join([*head, "", *diff, ""]).encode())
+
+
+def told(**changes: object) -> Matrix:
+    """A patch that was adapted on v3, and another that is skipped there; both have their texts."""
+    old = raw("a.patch", " one", "-two", "+three", body="Because of #77.", X_Upstream_PR="33433")
+    new = raw("a.patch", " uno", "-two", "+three", body="Because of #77.", X_Upstream_PR="33433")
+    other = raw("b.patch", " one", "-six", "+seven", "+</script><script>document.title='owned'")
+    effects = (TargetEffect("gb10", "flags"),)
+    adapted = replace(patch("a.patch", Verdict.ADAPTED), effects=effects)
+    skipped = replace(
+        patch("b.patch", Verdict.CONFLICT), skipped="no such host", notes=("skipped: no such host",)
+    )
+    date = "2026-08-05T00:00:00Z"
+    contents = {"a.patch": old, "b.patch": other}
+    first = Column("v1", "a" * 40, date, True, None, tuple(contents), contents=contents)
+    third = Column(
+        "v3", "b" * 40, date, True, report("v3", adapted, skipped), contents={"a.patch": new}
+    )
+    return Matrix((first, replace(third, **changes)))  # type: ignore[arg-type]
+
+
+def test_a_cell_tells_all_that_was_decided() -> None:
+    links = CommitLinks(pull="https://e.org/pull/{}", compare="https://e.org/compare/{}...{}")
+    text = render_matrix_html(told(), links=links)
+    for words in (
+        "Build less",
+        "pull request <a",
+        "<b>Decided</b> skipped: no such host",
+        "<dt>gb10</dt><dd>flags</dd>",
+        "<code>patchq why a.patch --onto v3</code>",
+        "<code>patchq show a.patch v3</code>",
+        "Because of <a",
+    ):
+        assert words in text
+    assert outside(text) == {
+        "https://e.org/pull/77",
+        "https://e.org/pull/33433",
+        f"https://e.org/compare/{'a' * 40}...{'b' * 40}",
+    }
+    archive = render_matrix_html(told(is_archive=True), links=links)
+    assert "compare" not in "".join(outside(archive))
+
+
+def test_files_lead_to_upstream_by_template() -> None:
+    links = CommitLinks(file="https://e.org/blob/{}/{}")
+    assert f"https://e.org/blob/{'b' * 40}/py/{FILE}" in outside(
+        render_matrix_html(told(), links=links)
+    )
+    hostile = replace(patch("a"), paths=(PathChange("x", 'a b/?q=#"><img>'),))
+    (address,) = outside(render_html(report("v3", hostile), links=links))
+    assert address == f"https://e.org/blob/{'b' * 40}/a%20b/%3Fq%3D%23%22%3E%3Cimg%3E"
+
+
+def test_what_stands_on_another_waits_below_it() -> None:
+    top = patch("top.patch", Verdict.CONFLICT)
+    middle = replace(patch("mid.patch", Verdict.CONFLICT), blocked_by=("top.patch",))
+    last = replace(patch("last.patch", Verdict.CONFLICT), blocked_by=("mid.patch", "gone.patch"))
+    alone = replace(patch("alone.patch", Verdict.CONFLICT), blocked_by=("gone.patch",))
+    ring = [
+        replace(patch(name, Verdict.CONFLICT), blocked_by=(other,))
+        for name, other in (("x.patch", "y.patch"), ("y.patch", "x.patch"))
+    ]
+    found = {
+        root.patch.name: [p.name for p in root.followers]
+        for root in roots([top, last, middle, alone])
+    }
+    assert found == {"top.patch": ["last.patch", "mid.patch"], "alone.patch": []}
+    assert sum(1 + len(root.followers) for root in roots(ring)) == 2
+    text = render_html(report("v3", top, last, middle, alone))
+    assert "<b>2</b> to decide" in text
+    assert "<b>2</b> stand on them" in text
+    assert "2 stand on it" in text
+    assert "patchq rebase --onto v3" in text
+
+
+def test_a_base_that_is_not_fetched_is_grey() -> None:
+    text = render_matrix_html(told(report=None, unfetched=("v3",)))
+    assert "Not fetched, so not judged: v3" in text
+    assert "<code>patchq fetch v3</code>" in text
+    assert 'aria-label="a.patch on v3: not-fetched"' in text
+
+
+def test_how_a_page_was_made_is_told() -> None:
+    made = Made("1.2", 1_700_000_000, "c" * 40, changed=True)
+    for text in (render_matrix_html(matrix(), made=made), render_html(report("v3"), made=made)):
+        assert (
+            "Made by patchq 1.2 from ccccccccc and changes that are not committed, "
+            "2023-11-14 22:13 UTC" in text
+        )
+
+
+def test_a_diff_stands_in_the_page_once_and_not_without_bounds() -> None:
+    diffs = Diffs(most=70_000)
+    one, other = raw("a.patch", " a", "+b"), raw("b.patch", " a", "+b")
+    assert diffs.add(one) == diffs.add(other) == 0
+    long = raw("c.patch", *(f"+{number}" for number in range(2_000)))
+    huge = raw("d.patch", *(f"+{number:100}" for number in range(700)))
+    assert (diffs.add(long), diffs.add(huge)) == (1, 2)
+    first, second, third = json.loads(diffs.as_json())
+    assert first.endswith("\n a\n+b")
+    assert second.endswith("\n+1496\n\\ 503 more lines are left out here: see patchq show")
+    assert third == "\\ 703 lines, for which the page has no room: see patchq show"
+
+
+def test_two_versions_of_a_diff_are_compared_but_for_their_places() -> None:
+    diffs = Diffs()
+    old = raw("a.patch", " one", "-two", "+three")
+    moved = replace(old, raw=old.raw.replace(b"@@ -1,2 +1,2 @@", b"@@ -9,2 +9,2 @@"))
+    assert same_change(old, moved)
+    assert diffs.change(old, moved) is None
+    new = raw("a.patch", " uno", "-two", "+three")
+    assert not same_change(old, new)
+    assert diffs.change(old, new) == 0
+    assert json.loads(diffs.as_json())[0].split("\n")[-4:] == ["- one", "+ uno", " -two", " +three"]
+
+
+def test_a_page_of_thousands_of_cells_keeps_its_evidence_as_text() -> None:
+    columns = tuple(
+        Column(
+            f"v{n}",
+            "a" * 40,
+            "2026-01-01",
+            True,
+            report(f"v{n}", *(patch(f"{p}.patch") for p in range(40))),
+        )
+        for n in range(12)
+    )
+    text = render_matrix_html(Matrix(columns))
+    shown = re.sub(r"(?s)<noscript id=.*?</noscript>|<script>.*?</script>", "", text)
+    assert "<article" not in shown
+    assert Page(shown).tags.total() < 4 * 40 * 12
+    assert Page(text).tags["article"] == 40 * 12 + 40 + 12
 
 
 # -- hostile text ------------------------------------------------------------------------------
@@ -212,8 +369,8 @@ def test_text_from_upstream_is_text() -> None:
     ):
         page = Page(text)
         assert page.tags["img"] == 0
-        assert page.tags["script"] == page.tags["style"] == 1
-        assert set(page.tags) <= set(calm_page.tags) | {"p"}
+        assert (page.tags["script"], page.tags["style"]) == (2, 1)
+        assert set(page.tags) <= set(calm_page.tags) | {"p", "ol"}
         assert "{{ 7*7 }}" in text
         assert "\x1b" not in text
     assert any(
@@ -270,6 +427,9 @@ class Browser:
 
     def one(self, selector: str) -> WebElement:
         return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def choose(self, name: str, text: str) -> None:
+        Select(self.one(f"#{name}")).select_by_visible_text(text)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -339,11 +499,15 @@ class TestInABrowser:
     def test_arrows_walk_the_grid_and_tab_stops_there_once(self, chromium: Browser) -> None:
         chromium.show(render_matrix_html(matrix()))
         assert len(chromium.all("#grid [tabindex='0']")) == 1
-        chromium.driver.execute_script("document.querySelector('#grid td a').focus()")
+        chromium.driver.execute_script(
+            "document.querySelector(\"#grid [href='#a.patch@v1']\").focus()"
+        )
         assert chromium.focused == "a.patch on v1: new"
         chromium.press(Keys.ARROW_RIGHT)
         assert chromium.focused == "a.patch on v2: clean"
         chromium.press(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+        assert chromium.focused == "b.patch on v3: settled"
+        chromium.press(Keys.ARROW_UP, Keys.ARROW_UP)
         assert chromium.focused == "c.patch on v3: conflict"
         chromium.press(Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_LEFT)
         assert chromium.driver.switch_to.active_element.tag_name == "td"
@@ -369,13 +533,13 @@ class TestInABrowser:
 
     def test_filters(self, chromium: Browser) -> None:
         chromium.show(render_matrix_html(matrix()))
-        assert chromium.names == ["a", "c", "b"]
+        assert chromium.names == ["c", "a", "b"]
         chromium.one("button[data-word='conflict']").click()
         assert chromium.names == ["c"]
         assert chromium.one("#count").text == "1 of 3 patches"
         chromium.one("button[data-word='upstreamed']").click()
         assert chromium.names == ["c", "b"]
-        chromium.one("#kind").send_keys("backport")
+        chromium.choose("kind", "backport")
         assert chromium.names == ["b"]
         chromium.one("#search").send_keys("nothing has this")
         assert chromium.names == []
@@ -406,6 +570,76 @@ class TestInABrowser:
         assert "onerror" in chromium.panel
         assert chromium.all("img") == []
         assert chromium.driver.title != "owned"
+
+    def test_the_panel_tells_the_patch_and_its_diff(self, chromium: Browser) -> None:
+        chromium.show(render_matrix_html(told()), "#a.patch@v3")
+        for shown in ("Build less", "Because of #77.", "pull request #33433 is merged", "gb10"):
+            assert shown in chromium.panel
+        assert [button.text for button in chromium.all(".views button")] == [
+            "Patch",
+            "Changed since v1",
+            "On v1",
+        ]
+        changed = chromium.one(".diff pre").text
+        assert "- one" in changed
+        assert "+ uno" in changed
+        chromium.all(".views button")[2].click()
+        assert [line.text for line in chromium.all(".diff .del")] == ["-two"]
+        assert chromium.one(".diff .path").text == FILE
+        assert " one" in chromium.one(".diff pre").text
+
+    def test_a_command_can_be_copied(self, chromium: Browser) -> None:
+        chromium.show(render_matrix_html(told()), "#a.patch@v3")
+        chromium.one(".commands .copy").click()
+        waiting = WebDriverWait(chromium.driver, 10, poll_frequency=0.05)
+        waiting.until(lambda _: chromium.one(".commands .copy").text == "Copied")
+        chromium.one("#search").click()
+        chromium.press(Keys.CONTROL + "v")
+        assert chromium.one("#search").get_attribute("value") == "patchq why a.patch --onto v3"
+
+    def test_a_hostile_diff_stays_text(self, chromium: Browser) -> None:
+        chromium.show(render_matrix_html(told()), "#b.patch@v3")
+        assert "+</script><script>document.title='owned'" in chromium.panel
+        assert chromium.driver.title != "owned"
+
+    def test_groups_and_order(self, chromium: Browser) -> None:
+        def heads() -> list[str]:
+            return [head.text for head in chromium.all("#grid .group") if head.is_displayed()]
+
+        chromium.show(render_matrix_html(matrix()))
+        assert heads() == ["Needs a decision 1", "Carried 1", "Left earlier 1"]
+        chromium.choose("group", "kind")
+        assert heads() == ["strip 2", "backport 1"]
+        assert chromium.names == ["c", "a", "b"]
+        chromium.choose("sort", "name")
+        assert chromium.names == ["a", "c", "b"]
+        chromium.choose("group", "nothing")
+        assert heads() == []
+        assert chromium.names == ["a", "b", "c"]
+        chromium.choose("group", "outcome")
+        chromium.one(".group button").click()
+        assert chromium.names == ["a", "b"]
+        assert chromium.one(".group button").get_attribute("aria-expanded") == "false"
+
+    def test_followers_are_grouped_by_their_root(self, chromium: Browser) -> None:
+        top = patch("top.patch", Verdict.CONFLICT)
+        other = replace(patch("before.patch", Verdict.CONFLICT), blocked_by=("top.patch",))
+        chromium.show(render_html(report("v3", other, top, patch("fine.patch"))))
+        chromium.choose("group", "root")
+        assert [head.text for head in chromium.all("#grid .group")] == [
+            "top and what stands on it 2",
+            "by themselves 1",
+        ]
+        assert chromium.names == ["top", "before", "fine"]
+        chromium.one("#search").send_keys("before")
+        assert chromium.names == ["before"]
+
+    def test_paper_has_what_is_not_fine(self, chromium: Browser) -> None:
+        chromium.show(render_matrix_html(matrix()))
+        chromium.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+        assert len(chromium.all("#paper .article")) == 2
+        chromium.driver.execute_script("dispatchEvent(new Event('afterprint'))")
+        assert chromium.all("#paper .article") == []
 
     def test_light_dark_and_the_toggle(self, chromium: Browser) -> None:
         def paper() -> str:
@@ -472,4 +706,4 @@ class TestInABrowser:
             "        box(document.querySelectorAll('#grid tbody th')[40]).left - view.left,"
             "        frame.scrollTop, frame.scrollLeft]"
         )
-        assert corners == [1, 1, 500, 500]
+        assert corners == [0, 0, 500, 500]

@@ -105,6 +105,7 @@ def test_every_verdict_and_memory_has_its_own_mark() -> None:
         "still-needed",
         "dropped",
         "new",
+        "not-fetched",
     ]
     for signs in (
         [mark.look.sign for mark in MARKS.values()],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commandline import CommandLine
-from miniature import MakeMiniature, Miniature
+from miniature import ENVIRONMENT, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
 from patchq.engine.rebase.forecast import forecast
@@ -253,6 +255,10 @@ def test_what_is_not_fetched_is_named_at_once(workspace: Workspace, upstream: Mi
     lock = replace(project.lock, bases=(*project.lock.bases, *strange))
     with pytest.raises(UpstreamError, match="a, b are not in the upstream store"):
         lifecycle(replace(project, lock=lock))
+    columns = lifecycle(replace(project, lock=lock), partly=True).columns
+    assert [column.unfetched for column in columns] == [(), (), (), ("a",), ("b",)]
+    assert columns[-1].report is None
+    assert set(columns[-1].contents) == {"off.patch"}
 
 
 def test_a_story_is_told_of_a_patch_that_left_too(
@@ -305,12 +311,50 @@ def test_the_command_line_tells_it(
     code, out, _ = run("report", "--all", "--format", "html", "-o", "life.html")
     assert (code, out) == (1, "")
     assert "off.patch" in Path(workspace.root, "life.html").read_text()
+    lock = Path(workspace.root, "upstream.lock")
+    known = lock.read_text()
+    lock.write_text(
+        known
+        + known[known.rindex("  - name:") :]
+        .replace("v3", "v4")
+        .replace(upstream.id("v3^{commit}"), "4" * 40)
+    )
+    code, out, err = run("report", "--all", "--format", "json")
+    lock.write_text(known)
+    assert "not judged, for they are not fetched: v4" in err
+    assert [base["unfetched"] for base in json.loads(out)["bases"]] == [[], [], [], ["v4"]]
     code, out, _ = run("why", "off.patch")
     assert code == 0
     assert "upstreamed" in out
     code, _, err = run("report", "v1", "--onto", "v2", "--against", "main")
     assert code == 2
     assert "ask one" in err
+
+
+def test_a_page_tells_of_its_making_and_is_the_same_again(
+    workspace: Workspace, upstream: Miniature, patchq: CommandLine
+) -> None:
+    root = workspace.root
+    workspace.settings_path.write_text("web: {title: Ours, pull: 'https://e.org/{}'}\n")
+
+    def page(*args: str) -> str:
+        patchq(*args, "-o", "p.html", "--format", "html", cwd=root, env=environment)
+        return (root / "p.html").read_text()
+
+    environment = {"PATCHQ_UPSTREAM": str(upstream.path), "SOURCE_DATE_EPOCH": "1700000000"}
+    assert "Made by patchq 0.1.0, 2023-11-14 22:13 UTC" in page("report", "--all")
+    for words in (["init", "-q"], ["add", "series"], ["commit", "-qm", "Begin"]):
+        subprocess.run(["git", *words], cwd=root, env=ENVIRONMENT, check=True)
+    head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=root, text=True)
+    changed = page("report", "--all")
+    assert f"from {head[:9]} and changes that are not committed" in changed  # the lock
+    assert "<title>Ours</title>" in changed
+    subprocess.run(["git", "add", "upstream.lock"], cwd=root, env=ENVIRONMENT, check=True)
+    subprocess.run(["git", "commit", "-qm", "Lock"], cwd=root, env=ENVIRONMENT, check=True)
+    for args in (("report", "--all"), ("report", "v1", "--onto", "v2")):
+        text = page(*args)
+        assert "changes that are not committed" not in text
+        assert text == page(*args)
 
 
 def test_a_reverted_fix_resurfaces_though_it_requires_another_that_upstream_took(

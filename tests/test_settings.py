@@ -188,18 +188,46 @@ def test_what_a_recipe_does_not_say_a_target_does() -> None:
             "https://gitlab.com/a/b/-/commit/{}",
             "https://gitlab.com/a/b/-/merge_requests/{}",
         ),
-        ("git@github.com:a/b.git", None, None),
+        (
+            "git@github.com:a/b.git",
+            "https://github.com/a/b/commit/{}",
+            "https://github.com/a/b/pull/{}",
+        ),
+        (
+            "ssh://git@salsa.debian.org:22/a/b.git",
+            "https://salsa.debian.org/a/b/-/commit/{}",
+            "https://salsa.debian.org/a/b/-/merge_requests/{}",
+        ),
+        (
+            "https://user:token@e.org:8443/a/b.git/",
+            "https://e.org:8443/a/b/commit/{}",
+            "https://e.org:8443/a/b/pull/{}",
+        ),
         ("/srv/b", None, None),
     ],
 )
 def test_where_commits_are_shown(upstream: str, commit: str | None, pull: str | None) -> None:
-    assert web_of(upstream) == Web(commit, pull)
+    found = web_of(upstream)
+    assert (found.commit, found.pull) == (commit, pull)
+    assert found.has_addresses is (commit is not None)
 
 
 def test_web_addresses_are_checked() -> None:
     given = read_settings(
-        b"web:\n  url: https://github.com/a/b\n  pull: https://x/{}\n", Where("s")
+        b"web:\n  url: https://github.com/a/b\n  pull: https://x/{}\n  title: Ours\n", Where("s")
     )
-    assert given.web == Web("https://github.com/a/b/commit/{}", "https://x/{}")
-    with pytest.raises(InputError, match="web address"):
-        read_settings(b"web: {commit: 'javascript:{}'}\n", Where("s"))
+    assert given.web == Web(
+        "https://github.com/a/b/commit/{}",
+        "https://x/{}",
+        "https://github.com/a/b/compare/{}...{}",
+        "https://github.com/a/b/blob/{}/{}",
+        "Ours",
+        "https://github.com/a/b",
+    )
+    for malformed in (
+        b"web: {commit: 'javascript:{}'}\n",
+        b"web: {compare: 'https://e.org/{}'}\n",
+        b"web: {file: 'https://e.org/{}/{}/{}'}\n",
+    ):
+        with pytest.raises(InputError, match="web address"):
+            read_settings(malformed, Where("s"))

@@ -7,6 +7,7 @@ import pydoc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from patchq.cli.session import Session
+    from patchq.model.patch import Patch
+    from patchq.model.web import Web
+    from patchq.report.html import Made
 
 
 class Colour(Enum):
@@ -52,9 +56,18 @@ class Format(Enum):
 
 
 def report(
-    report: Report, form: Format, *, to: Path | None = None, links: CommitLinks = NO_LINKS
+    report: Report,
+    form: Format,
+    *,
+    to: Path | None = None,
+    links: CommitLinks = NO_LINKS,
+    made: Made | None = None,
+    versions: tuple[Mapping[str, Patch], Mapping[str, Patch]] | None = None,
 ) -> None:
-    """Write a report to a file or to stdout; ``links`` link commits and pull requests."""
+    """Write a report to a file or to stdout; ``links`` link commits and pull requests.
+
+    ``versions`` are the patches as they were, and as they are carried, which a page shows.
+    """
     if form is Format.TABLE:
         from patchq.report.table import render_table
 
@@ -70,7 +83,8 @@ def report(
     else:
         from patchq.report.html import render_html
 
-        text(render_html(report, links=links), to)
+        old, new = versions or ({}, {})
+        text(render_html(report, links=links, made=made, old=old, new=new), to)
 
 
 def matrix(
@@ -81,6 +95,7 @@ def matrix(
     to: Path | None = None,
     links: CommitLinks = NO_LINKS,
     unfolded: bool = False,
+    made: Made | None = None,
 ) -> None:
     """Write the lifecycle matrix to a file or to stdout."""
     if form is Format.TABLE:
@@ -94,7 +109,7 @@ def matrix(
     elif form is Format.HTML:
         from patchq.report.html import render_matrix_html
 
-        text(render_matrix_html(matrix, title=title, links=links), to)
+        text(render_matrix_html(matrix, title=title, links=links, made=made), to)
     else:
         from patchq.report.markdown import render_matrix_markdown
 
@@ -102,11 +117,48 @@ def matrix(
 
 
 def links_of(run: Session) -> CommitLinks:
-    """Links to upstream's commits, by the settings, else by upstream's own address."""
-    from patchq.model.web import web_of
+    """Links to upstream's commits and pull requests; see :func:`web`."""
+    found = web(run)
+    return CommitLinks(found.commit, found.pull, found.compare, found.file)
 
-    web = run.settings.web or web_of(run.lock.upstream)
-    return CommitLinks(web.commit, web.pull)
+
+def web(run: Session) -> Web:
+    """Where upstream is shown: by the settings, else by its own address.
+
+    Upstream may be a clone on this machine: then by where that came from.
+    """
+    from patchq.engine.workspace.upstream import origin_of
+    from patchq.model.web import Web, web_of
+
+    given = run.settings.web or Web()
+    if given.has_addresses:
+        return given
+    for place in filter(None, (run.lock.upstream, run.upstream)):
+        found = web_of(origin_of(run.workspace, place))
+        if found.has_addresses:
+            return replace(found, title=given.title)
+    return given
+
+
+def title_of(run: Session) -> str:
+    """What a page of all patches is headed by: as the settings say, else by upstream's name."""
+    found = web(run)
+    name = (found.url or run.lock.upstream).rstrip("/").rpartition("/")[2]
+    return found.title or f"Patches on {name.removesuffix('.git')}"
+
+
+def made_by(run: Session) -> Made:
+    """What a page says of its making."""
+    from patchq import __version__
+    from patchq.engine.series.message import clock
+    from patchq.git.revision import revision
+    from patchq.model.workspace import LOCK, SERIES
+    from patchq.report.html import Made
+
+    found = revision(run.workspace.root, (LOCK, SERIES))
+    if found is None:
+        return Made(__version__, clock())
+    return Made(__version__, clock(), found.commit, found.changed)
 
 
 def _table(render: Callable[[Console], None], to: Path | None) -> None:

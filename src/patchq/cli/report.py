@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +11,20 @@ import typer
 
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
-from patchq.errors import InputError
-from patchq.model.verdict import Matrix, Memory, Report, TargetEffect, Verdict
+from patchq.errors import InputError, MissingBasesError, PatchqError
+from patchq.model.verdict import (
+    Action,
+    Column,
+    Matrix,
+    Memory,
+    Report,
+    TargetEffect,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.rebase import Rebased
+    from patchq.model.patch import Patch
 
 
 def report(
@@ -79,16 +88,24 @@ def report(
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
-        from patchq.engine.rebase.matrix import lifecycle
         from patchq.engine.verify.wheel.evidence import Wheels
 
         if tag is not None:
             raise InputError("--all reports on every series; leave out the tag")
-        with run.progress("judging every series") as progress:
-            judged_matrix = lifecycle(run.project, progress)
-            matrix = Matrix(Wheels(run.project).in_columns(judged_matrix.columns))
-        title = f"Patches on {Path(run.lock.upstream).name.removesuffix('.git')}"
-        output.matrix(matrix, form, title=title, to=to, links=links, unfolded=unfold)
+        matrix = _lifecycle(run)
+        matrix = Matrix(Wheels(run.project).in_columns(matrix.columns))
+        if effects:
+            matrix = Matrix(tuple(_with_effects_on(run, column) for column in matrix.columns))
+        made = output.made_by(run) if form is Format.HTML else None
+        output.matrix(
+            matrix,
+            form,
+            title=output.title_of(run),
+            to=to,
+            links=links,
+            unfolded=unfold,
+            made=made,
+        )
         reports = [column.report for column in matrix.columns if column.report]
     else:
         from patchq.engine.verify.facts import with_facts
@@ -97,7 +114,10 @@ def report(
         judged = _judged(run, series, onto, against)
         told = with_facts(run.project, _with_endings(run, judged, against))
         reports = [_with_effects(run, told) if effects else told.report]
-        output.report(reports[0], form, to=to, links=links)
+        page = form is Format.HTML
+        made = output.made_by(run) if page else None
+        versions = (told.source.contents, told.contents) if page else None
+        output.report(reports[0], form, to=to, links=links, made=made, versions=versions)
     found = any(_has(report, failing) or report.resurfaced or report.lost for report in reports)
     return 1 if found else 0
 
@@ -138,12 +158,45 @@ def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
     return replace(judged, report=replace(judged.report, patches=tuple(told)))
 
 
+def _lifecycle(run: Session) -> Matrix:
+    """The matrix; bases that are not here and cannot be fetched are left unjudged, and told."""
+    from patchq.engine.rebase.matrix import lifecycle
+
+    with run.progress("judging every series") as progress:
+        try:
+            return lifecycle(run.project, progress)
+        except MissingBasesError as error:
+            names = error.names
+    try:
+        run.bring(names)
+    except PatchqError as error:
+        run.notice(f"not judged, for they are not fetched: {', '.join(names)}: {error}")
+    with run.progress("judging every series") as progress:
+        return lifecycle(run.project, progress, partly=True)
+
+
 def _with_effects(run: Session, judged: Rebased) -> Report:
+    patches = [carried.patch for carried in judged.judgements.values() if carried.stands]
+    return _evaluated(run, judged.report, [patch for patch in patches if patch])
+
+
+def _with_effects_on(run: Session, column: Column) -> Column:
+    if column.report is None:
+        return column
+    carried = [
+        column.contents[patch.name]
+        for patch in column.report.patches
+        if patch.action in (Action.CARRY, Action.ADAPT) and patch.name in column.contents
+    ]
+    return replace(column, report=_evaluated(run, column.report, carried))
+
+
+def _evaluated(run: Session, report: Report, patches: Sequence[Patch]) -> Report:
+    """``report`` with what each of ``patches`` does to the build."""
     from patchq.engine.verify.build.effect import effects_on
 
-    patches = [carried.patch for carried in judged.judgements.values() if carried.stands]
     with run.progress("evaluating the build"):
-        found = effects_on(run.project, judged.report.onto, [p for p in patches if p])
+        found = effects_on(run.project, report.onto, patches)
     told = tuple(
         replace(
             patch,
@@ -152,9 +205,9 @@ def _with_effects(run: Session, judged: Rebased) -> Report:
                 for effect in found.get(patch.name, ())
             ),
         )
-        for patch in judged.report.patches
+        for patch in report.patches
     )
-    return replace(judged.report, patches=told)
+    return replace(report, patches=told)
 
 
 def _outcomes(text: str) -> tuple[Verdict | Memory, ...]:

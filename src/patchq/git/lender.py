@@ -65,6 +65,12 @@ class Lender:
         return tuple(limits)
 
     @property
+    def origin(self) -> str | None:
+        """Where it was cloned from, by its ``config``: its first remote, ``origin`` as a rule."""
+        found = (_URL.search(section) for section in _REMOTE.findall(self.config))
+        return next((str(url.group(1)) for url in found if url), None)
+
+    @property
     def promisor(self) -> str | None:
         """Where a partial clone would fetch what it lacks, by its ``config``."""
         for section in _REMOTE.findall(self.config):

@@ -7,10 +7,15 @@ follow from its verdict by the tables below.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from patchq.model.requirements import RequirementChanges
+
+if TYPE_CHECKING:
+    from patchq.model.patch import Patch
 
 
 class Verdict(Enum):
@@ -237,7 +242,9 @@ class Column:
 
     ``report`` judges the newest series before it on this base (None for the first series);
     ``introduced`` are the patches that this base's own series has and the one before had not,
-    ``role`` what a base is for that is still deployed.
+    ``role`` what a base is for that is still deployed. ``unfetched`` are the bases
+    that would have to be fetched to judge it; none if it is judged. The commit of an archive is not
+    one of upstream's.
     """
 
     base: str
@@ -247,6 +254,11 @@ class Column:
     report: Report | None
     introduced: tuple[str, ...] = ()
     role: str | None = None
+    unfetched: tuple[str, ...] = ()
+    is_archive: bool = False
+    contents: Mapping[str, Patch] = field(default_factory=dict, repr=False, compare=False)
+    """The patches as they stand on this base: in its own series, else as they would be carried (as
+    they were before, if that is not known); and those that its memory keeps."""
 
     def patch(self, name: str) -> PatchReport | None:
         """What became of the patch ``name`` on this base, None if it was not judged."""

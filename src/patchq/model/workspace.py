@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -53,6 +54,17 @@ class SeriesDirectory:
     def out_of_series(self) -> tuple[Retired, ...]:
         """The records of patches that are not in the series (again)."""
         return tuple(record for record in self.retired if record.name not in self.series.names)
+
+    @property
+    def contents(self) -> Mapping[str, Patch]:
+        """The patches of the series, and those that its memory keeps, if they can be read."""
+        kept: dict[str, Patch] = {}
+        for record in self.out_of_series:
+            with suppress(InputError):
+                patch = read_patch(record.name, record.content, strip=record.strip)
+                patch.header.check_fields()
+                kept[record.name] = patch
+        return kept | dict(self.patches)
 
 
 @dataclass(frozen=True)

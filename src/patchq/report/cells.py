@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from patchq.model.verdict import Column, Matrix, Memory, PatchReport, Remembered, Verdict
-from patchq.report.look import DROPPED, MEMORIES, NEEDED, NEW, VERDICTS, Look
+from patchq.report.look import DROPPED, MEMORIES, NEEDED, NEW, UNFETCHED, VERDICTS, Look
 
 NEW_WORD = "new"
 DROPPED_WORD = "dropped"
 NEEDED_WORD = "still-needed"
+UNFETCHED_WORD = "not-fetched"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ MARKS: dict[str, Mark] = {
         Mark(NEEDED_WORD, NEEDED, "not covered, but a built wheel still has what it takes out"),
         Mark(DROPPED_WORD, DROPPED, "left out by a decision"),
         Mark(NEW_WORD, NEW, "joined the series here"),
+        Mark(UNFETCHED_WORD, UNFETCHED, "not judged: the base is not in the upstream store"),
     )
 }
 
@@ -73,7 +75,10 @@ def cell(column: Column, name: str) -> Cell | None:
         return Cell(name, column, MARKS[_word(patch)], patch=patch)
     if item := column.memory(name):
         return Cell(name, column, MARKS[item.memory.value], patch=item.now, remembered=item)
-    return Cell(name, column, MARKS[NEW_WORD]) if name in column.introduced else None
+    if name in column.introduced:
+        return Cell(name, column, MARKS[NEW_WORD])
+    is_dark = bool(column.unfetched) and name in column.contents
+    return Cell(name, column, MARKS[UNFETCHED_WORD]) if is_dark else None
 
 
 def _word(patch: PatchReport) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from patchq.errors import InputError
 from patchq.model.verdict import Evidence
+from patchq.model.web import is_address
 from patchq.report.text import day
 
 SHORT_ID = 9
@@ -38,18 +40,25 @@ def commit_of(evidence: Evidence) -> Commit | None:
 
 @dataclass(frozen=True)
 class CommitLinks:
-    """Links to commits by a template such as ``https://example.org/commit/{}`` (None: no links).
+    """Links to upstream's commits and pull requests, by the addresses of the settings.
 
-    ``pull`` is one for pull requests. Raises :class:`~patchq.errors.InputError` for a template that
-    is not a web address with one place for the id.
+    They are templates such as ``https://example.org/commit/{}``; None: no links. Raises
+    :class:`~patchq.errors.InputError` for one that is not a web address with its ``{}``.
     """
 
     template: str | None = None
     pull: str | None = None
+    compare: str | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
-        for template in filter(None, (self.template, self.pull)):
-            if not template.startswith(("https://", "http://")) or template.count("{}") != 1:
+        for template, places in (
+            (self.template, 1),
+            (self.pull, 1),
+            (self.compare, 2),
+            (self.file, 2),
+        ):
+            if template and not is_address(template, places):
                 raise InputError(
                     f"not a template for the addresses of commits: {template!r}",
                     hint="Give a web address with {} for the commit id.",
@@ -57,11 +66,28 @@ class CommitLinks:
 
     def to(self, oid: str) -> str | None:
         """The address of commit ``oid``."""
-        return self.template.replace("{}", oid) if self.template else None
+        return _filled(self.template, oid)
 
     def to_pull(self, number: int) -> str | None:
         """The address of pull request ``number``."""
-        return self.pull.replace("{}", str(number)) if self.pull else None
+        return _filled(self.pull, str(number))
+
+    def between(self, old: str, new: str) -> str | None:
+        """The address of what lies between two commits."""
+        return _filled(self.compare, old, new)
+
+    def to_file(self, commit: str, path: str) -> str | None:
+        """The address of the file ``path`` at ``commit``."""
+        return _filled(self.file, commit, path)
+
+
+def _filled(template: str | None, *words: str) -> str | None:
+    """``template`` with each ``{}`` taken by a word, which cannot leave its place."""
+    if not template:
+        return None
+    pieces = template.split("{}")
+    quoted = (quote(word.encode("utf-8", "surrogateescape"), safe="/") for word in words)
+    return "".join(part for pair in zip(pieces, (*quoted, ""), strict=True) for part in pair)
 
 
 NO_LINKS = CommitLinks()

@@ -43,6 +43,7 @@ def _base(column: Column) -> dict[str, Any]:
         "has_series": column.has_series,
         "live": column.role,
         "introduced": list(column.introduced),
+        "unfetched": list(column.unfetched),
         "report": report_fields(column.report) if column.report else None,
     }
 

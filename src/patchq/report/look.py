@@ -41,6 +41,7 @@ MEMORIES: dict[Memory, Look] = {
 DROPPED = Look("−", "-", "dim")
 NEEDED = Look("‽", "N", "magenta")
 NEW = Look("○", "o", "bold")
+UNFETCHED = Look("▫", ":", "dim")
 
 LIVE = Look("●", "*", "bold")
 """A base that is still deployed."""

@@ -22,6 +22,8 @@ def printable(text: str) -> str:
     >>> printable("\x1b[31mred")
     '\\x1b[31mred'
     """
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in readable(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.rebase import judge_series, quiet
@@ -16,15 +16,17 @@ from patchq.model.series import Guard, meant_name, near_names
 from patchq.model.verdict import Column, Matrix, Story
 
 
-def lifecycle(project: Project, progress: Progress = quiet) -> Matrix:
+def lifecycle(project: Project, progress: Progress = quiet, *, partly: bool = False) -> Matrix:
     """Every patch against every locked base from the first series on.
 
     On each base the newest series strictly before it is judged, as ``patchq rebase`` would; where
-    the base has a series of its own, what that decided is told.
+    the base has a series of its own, what that decided is told. Raises :class:`MissingBasesError`
+    if a base is not in the store; if ``partly``, the columns that need it are left unjudged.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
-    _require(project, bases)
+    if not partly:
+        _require(project, bases)
     columns = []
     for number, base in enumerate(bases, start=1):
         columns.append(_column(project, base, names))
@@ -97,8 +99,7 @@ def _from_first(bases: Sequence[Base], names: Sequence[str]) -> list[Base]:
 
 def _require(project: Project, bases: Sequence[Base]) -> None:
     """Raise :class:`MissingBasesError` that names every one of ``bases`` that is not here."""
-    has = project.store.objects.has
-    missing = [base.name for base in bases if not has(base.commit)]
+    missing = _missing(project, bases)
     if missing:
         raise MissingBasesError(
             missing,
@@ -108,14 +109,24 @@ def _require(project: Project, bases: Sequence[Base]) -> None:
         )
 
 
+def _missing(project: Project, bases: Sequence[Base]) -> tuple[str, ...]:
+    has = project.store.objects.has
+    return tuple(base.name for base in bases if not has(base.commit))
+
+
 def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
     locked = [known.name for known in project.lock.bases]
     earlier = [name for name in names if locked.index(name) < locked.index(base.name)]
     before: set[str] = set()
-    report = None
+    report, unfetched = None, tuple[str, ...]()
+    contents: Mapping[str, Patch] = {}
     if earlier:
         before = set(project.workspace.series(earlier[-1]).names)
-        report = judge_series(project, earlier[-1], base.name).report
+        unfetched = _missing(project, [project.lock.base(earlier[-1]), base])
+        contents = project.workspace.load(earlier[-1]).patches
+    if earlier and not unfetched:
+        judged = judge_series(project, earlier[-1], base.name)
+        report, contents = judged.report, judged.contents
     own: tuple[str, ...] = ()
     if base.name in names:
         directory = project.workspace.load(base.name)
@@ -123,6 +134,7 @@ def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
         if report:
             decided = as_decided(project.workspace, report, directory)
             report = with_needed(project, decided)
+        contents = directory.contents
     return Column(
         base=base.name,
         commit=base.commit,
@@ -131,4 +143,7 @@ def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
         report=report,
         introduced=tuple(name for name in own if name not in before),
         role=project.settings.release.live.get(base.name),
+        unfetched=unfetched,
+        is_archive=base.archive is not None,
+        contents=contents,
     )

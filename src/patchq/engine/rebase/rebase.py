@@ -21,6 +21,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
 from patchq.model.lock import Base
+from patchq.model.patch import Patch
 from patchq.model.retired import RecordState
 from patchq.model.verdict import Action, Report
 from patchq.model.workspace import SERIES, SeriesDirectory, Workspace
@@ -47,6 +48,12 @@ class Rebased:
     def stop(self) -> Stop | None:
         """The first patch that needs review, with all that there is to solve."""
         return self.find_stop()
+
+    @property
+    def contents(self) -> Mapping[str, Patch]:
+        """The patches as they would be carried."""
+        found = {name: judgement.patch for name, judgement in self.judgements.items()}
+        return {name: patch for name, patch in found.items() if patch is not None}
 
     @property
     def carried(self) -> tuple[str, ...]:

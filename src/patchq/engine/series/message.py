@@ -38,11 +38,16 @@ def raw_date(text: str | None) -> str | None:
     return f"{seconds} {f'{moment:%z}'[:5]}" if seconds >= 0 else None
 
 
-def now() -> str:
-    """This moment in git's raw form, or the one that ``SOURCE_DATE_EPOCH`` says."""
+def clock() -> int:
+    """This moment in seconds since 1970, or the one that ``SOURCE_DATE_EPOCH`` says."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     fixed = re.fullmatch("[0-9]{1,18}", given)
-    return f"{int(given) if fixed else int(time.time())} +0000"
+    return int(given) if fixed else int(time.time())
+
+
+def now() -> str:
+    """This moment in git's raw form."""
+    return f"{clock()} +0000"
 
 
 @dataclass(frozen=True)

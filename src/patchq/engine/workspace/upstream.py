@@ -68,6 +68,17 @@ def open_upstream(
     return Opened(open_store(workspace.store_path, lender, supply), lender.limits)
 
 
+def origin_of(workspace: Workspace, location: str) -> str:
+    """The address that the clone at ``location`` came from; ``location`` itself if it is none."""
+    if is_url(location):
+        return location
+    start = workspace.root if location == workspace.lock().upstream else Path.cwd()
+    try:
+        return find_lender(start / local_path(location)).origin or location
+    except (UpstreamError, OSError):
+        return location
+
+
 def local_path(location: str) -> Path:
     """The path that ``location`` means, ``~`` being somebody's home."""
     try:
