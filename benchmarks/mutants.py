@@ -101,7 +101,9 @@ def mutants(path: Path) -> Iterator[Mutant]:
 
 
 def _inert(node: ast.AST) -> Iterator[ast.AST]:
-    """What of a node does nothing when it runs."""
+    """What of a node does nothing when it runs, or only says what must hold anyhow."""
+    if isinstance(node, ast.keyword) and node.arg in ("strict", "repr"):
+        yield node.value
     for name in ("annotation", "returns", "decorator_list"):
         part = getattr(node, name, None) or []
         for each in part if isinstance(part, list) else [part]:

@@ -232,9 +232,24 @@ def test_an_import_for_the_gone_function_goes_with_it(upstream: Miniature) -> No
         (("import torch\n", "import fast_torch as torch\n"), FIX),
         (("import torch\n", "import torch\nimport checks\n"), FIX),
         (IMPORTED, USED, ("= path.resolve()", "= grow_page(path)")),
+        (
+            ("from app.pages import take_page\n", "from app.pages import grow_page\n"),
+            USED,
+        ),
+        (
+            (IMPORTED[0], IMPORTED[1] + "from app.more import topk_page\n"),
+            USED,
+        ),
         (FIX, ("= path.resolve()", "= path.absolute()")),
     ],
-    ids=["another module", "one more module", "used elsewhere", "another function"],
+    ids=[
+        "another module",
+        "one more module",
+        "used elsewhere",
+        "one import less",
+        "an import beside",
+        "another function",
+    ],
 )
 def test_a_hunk_that_does_more_stays(
     upstream: Miniature, changes: tuple[tuple[str, str], ...]

@@ -1224,6 +1224,8 @@ def test_an_archive_speaks_for_what_it_covers(kernels: Miniature, suffix: str) -
     assert shown(found["kernel"], EvidenceKind.NOT_COVERED)[0].paths == ("kernel/copy.cu",)
     assert found["python"].verdict is Verdict.ADAPTED
     assert found["both"].verdict is Verdict.NOT_COVERED
+    places = {path.old: path.new for path in found["both"].paths}
+    assert places == {QUEUE_PATH: QUEUE_PATH, "kernel/copy.cu": None}
     assert found["landed"].verdict is Verdict.UPSTREAMED
 
 

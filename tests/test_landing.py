@@ -8,10 +8,12 @@ import pytest
 from judging import (
     CONTEXT,
     NEIGHBOUR,
+    OTHER_FUNCTION,
     POOL,
     POOL_PATH,
     QUEUE,
     QUEUE_PATH,
+    before,
     edited,
     fix,
     judged,
@@ -147,6 +149,17 @@ def test_renamed_by_both_to_other_names(upstream: Miniature, edit: bool) -> None
     assert "app/theirs.py" in evidence.text
 
 
+def test_only_the_renamed_file_conflicts(upstream: Miniature) -> None:
+    edits = {POOL_PATH: None, "app/ours.py": POOL, QUEUE_PATH: edited(QUEUE, fix("pull"))}
+    patch = upstream.patch("v1", edits)
+    upstream.move(POOL_PATH, "app/theirs.py", "Rename it (#9)")
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    found = {hunk.file: hunk.state for hunk in report.hunks}
+    assert found == {POOL_PATH: HunkState.CONFLICTING, QUEUE_PATH: HunkState.CARRIED}
+
+
 @pytest.mark.parametrize("name", ["lib/pool.py", "lib/store.py", "app/deep/pool.py"])
 def test_moved_by_upstream_and_renamed_by_the_patch(upstream: Miniature, name: str) -> None:
     """One file that upstream took out of its directory is not the directory's move."""
@@ -154,6 +167,70 @@ def test_moved_by_upstream_and_renamed_by_the_patch(upstream: Miniature, name: s
     upstream.move(POOL_PATH, "core/pool.py", "Move it (#9)")
     upstream.tag("v2")
     assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
+
+
+# What is said of it
+
+
+def test_what_landed_in_parts_of_different_fates(upstream: Miniature) -> None:
+    """One commit brings two hunks: one is edited since, the other half taken out."""
+    log = before("grow", "pool.log_growth(page)")
+    patch = upstream.patch("v1", pool(fix("evict"), log, fix("grow")))
+    landed = upstream.commit("Take less (#2)", pool(fix("evict"), log, fix("grow")))
+    later = [
+        (take("evict"), take("evict", " - 1, force=True")),
+        (take("grow"), take("grow", " - 1, 2")),
+    ]
+    out = upstream.commit("Log less (#3)", pool(*later))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    (merged,) = shown(report, EvidenceKind.MERGED)
+    assert (merged.commit, merged.text) == (
+        landed,
+        "2 of 2 hunks landed here; part was taken out again",
+    )
+    (undone,) = shown(report, EvidenceKind.UNDONE)
+    assert undone.commit == out
+    assert undone.text.startswith(f"took part of {POOL_PATH} hunk 2 out again, which {landed[:9]}")
+
+
+def test_what_landed_and_was_edited_in_one_of_its_hunks(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict"), fix("drain")))
+    landed = upstream.commit("Take less (#2)", pool(fix("evict"), fix("drain")))
+    upstream.commit(
+        "Force (#3)", pool((take("evict"), take("evict", " - 1, force=True")), fix("drain"))
+    )
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED
+    (merged,) = shown(report, EvidenceKind.MERGED)
+    assert (merged.commit, merged.text) == (
+        landed,
+        "2 of 2 hunks landed here; upstream edited the lines since",
+    )
+
+
+def test_what_was_rewritten_in_one_of_its_hunks(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict"), fix("drain")))
+    upstream.commit("Take less (#2)", pool(fix("evict"), fix("drain")))
+    upstream.commit("Rewrite (#3)", pool((take("evict"), "raise SystemExit(page)\n"), fix("drain")))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    (merged,) = shown(report, EvidenceKind.MERGED)
+    assert merged.text == "2 of 2 hunks landed here; their lines were rewritten since"
+
+
+def test_the_commit_that_moved_a_file(upstream: Miniature) -> None:
+    patch = upstream.patch("v1", pool(fix("evict")))
+    moved = upstream.move(POOL_PATH, "app/lake.py", "Move it (#4)")
+    upstream.commit("Go on (#5)", {"app/lake.py": edited(POOL, OTHER_FUNCTION)})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.MOVED
+    (evidence,) = shown(report, EvidenceKind.PATH_MOVED)
+    assert evidence.commit == moved
 
 
 # Merges

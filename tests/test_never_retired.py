@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import pytest
 from judging import judged
 from miniature import Edits, MakeMiniature, Miniature
-from test_absence import BODY, FIX, LAST, OTHERS, PATH, TEXT, WITHOUT, edited
+from test_absence import BODY, FIX, HEAD, LAST, OTHERS, PATH, TEXT, WITHOUT, edited
 
 from patchq.model.verdict import ACTIONS, Action, Verdict
 
@@ -95,6 +95,36 @@ def test_code_that_lives_on(miniature: MakeMiniature, edits: Edits) -> None:
     upstream.commit("Route otherwise (#5)", edits)
     upstream.tag("v2")
     kept(upstream, patch)
+
+
+TINY = "def log_line(pool, line):\n    pool.sink.write(line, pool.depth)\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "gone"),
+    [
+        (
+            LAST.replace(
+                "    queue.closed", "    pool.sink.write(line, pool.depth)\n    queue.closed"
+            ),
+            False,
+        ),
+        (
+            LAST.replace("    queue.closed", "    queue.done = True\n    queue.closed"),
+            True,
+        ),
+    ],
+    ids=["inlined", "gone"],
+)
+def test_a_tiny_function(miniature: MakeMiniature, new: str, gone: bool) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: HEAD + TINY + LAST, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    fixed = TINY.replace("    pool", "    pool.flush()\n    pool")
+    patch = upstream.patch("v1", {PATH: HEAD + fixed + LAST})
+    upstream.commit("Write otherwise (#5)", {PATH: HEAD + LAST, "app/queue.py": new})
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
 
 
 C_GONE: Mapping[str, Edits] = {

@@ -91,7 +91,7 @@ def renamed_apart(facts: Facts, mailer: Mailer, objects: Objects) -> dict[str, s
         for path, place in placements.items()
         if place.where is Whereabouts.MOVED and applied.after.get(path) is None
     }
-    if not moved or not any(entry is None for entry in applied.before.values()):
+    if not moved:
         return {}
     diff = mailer.diff(objects.tree_of(applied.before), objects.tree_of(applied.after))
     renames = {

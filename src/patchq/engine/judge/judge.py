@@ -43,7 +43,7 @@ from patchq.model.verdict import (
 
 FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
 
-RULES = 22
+RULES = 23
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 

@@ -201,28 +201,36 @@ class Prover:
 
     def _likest(self, lost: Lost) -> tuple[Likest | None, bool]:
         """The place most like the code or its neighbourhood, and whether it may be that code."""
-        best: tuple[bool, float, Likest] | None = None
-        texts = dict.fromkeys([lost.text, lost.neighbourhood])
-        for text in texts:
-            for found in self._compare(lost.path, text, lost.text):
-                if best is None or found[:2] > best[:2]:
-                    best = found
+        found = [
+            found
+            for text in dict.fromkeys([lost.text, lost.neighbourhood])
+            for found in self._compare(lost.path, text, lost.text)
+        ]
+        found += self._compare(lost.path, _body(lost), lost.text, inlined=True)
+        best = max(found, key=lambda each: each[:2], default=None)
         return (best[2], best[0]) if best else (None, False)
 
-    def _compare(self, path: str, text: bytes, unit: bytes) -> Iterable[tuple[bool, float, Likest]]:
+    def _compare(
+        self, path: str, text: bytes, unit: bytes, *, inlined: bool = False
+    ) -> Iterable[tuple[bool, float, Likest]]:
         """The files that may hold ``text`` of ``unit``: whether one does, by how much, and where.
 
         Code that looks alike and was there all along, beside the unit, is not where the unit went.
+        Of a body that went ``inlined`` into other code nothing was there before, and if it is
+        small, its words alone show nothing.
         """
         kind = family(path)
         piece = Piece(tokenize(kind, text), self.index.weight)
+        small = piece.size < SMALL
+
+        def is_like(figures: Figures) -> bool:
+            return figures.exact >= FOUND_EXACT if inlined and small else _is_like(piece, figures)
+
         for oid in self.index.candidates(piece, text):
             figures = piece.within(self.index.tokens(oid, kind))
-            like = _is_like(piece, figures)
-            if like and figures.exact < TWIN:
-                fresh = self._fresh(oid, path, unit)
-                like = _is_like(piece, piece.within(tokenize(kind, fresh)))
-            small = piece.size < SMALL
+            like = is_like(figures)
+            if like and (inlined or figures.exact < TWIN):
+                like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
             share = max(figures.exact, figures.names if small else figures.shape)
             yield like, share, self._likest_at(oid, figures)
 
@@ -298,6 +306,14 @@ def _replaced(lost: Lost, removal: Removal) -> Doubt | None:
         f"{lost.what} was not just deleted: other code stands in its place in {lost.new_path}",
         (lost.new_path,),
     )
+
+
+def _body(lost: Lost) -> bytes:
+    """The definition without its head: what is left of it where it was inlined."""
+    end = b":" if family(lost.path) is Family.PYTHON else b"{"
+    lines = iter(lost.lines[lost.first : lost.end] if lost.name else ())
+    next((line for line in lines if line.rstrip().endswith(end)), None)
+    return b"".join(lines)
 
 
 def _untold(lost: Lost) -> Doubt:

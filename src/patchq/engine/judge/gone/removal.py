@@ -198,8 +198,7 @@ def _lost(
 def _find(lines: Sequence[bytes], block: Sequence[bytes], near: int) -> int | None:
     """Where ``block`` stands in ``lines``, nearest to line ``near``."""
     block = list(block)
-    starts = [at for at, line in enumerate(lines) if block and line == block[0]]
-    found = [at for at in starts if list(lines[at : at + len(block)]) == block]
+    found = [n for n in range(len(lines)) if block and list(lines[n : n + len(block)]) == block]
     return min(found, key=lambda at: abs(at - near), default=None)
 
 

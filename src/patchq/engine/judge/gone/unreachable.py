@@ -38,6 +38,11 @@ class Loss:
     removal: Removal
     finding: ProofOfAbsence | Doubt
 
+    @property
+    def what(self) -> str:
+        """The code in words."""
+        return self.lost.what if self.lost else self.trail.unit.file
+
 
 class GoneCode:
     """Looks for the code of patches on one span."""
@@ -106,12 +111,10 @@ class GoneCode:
         found: dict[tuple[object, ...], Evidence] = {}
         for loss in losses:
             whole = loss.lost is None or loss.lost.new_path is None
-            path = loss.trail.unit.file if loss.lost is None else loss.lost.path
-            gone = path if whole or loss.lost is None else f"{loss.lost.what} is gone from {path}"
+            path = loss.trail.unit.file
+            text = f"{path} is gone" if whole else f"{loss.what} is gone from {path}"
             kind = EvidenceKind.PATH_GONE if whole else EvidenceKind.SYMBOL_GONE
-            item = self._span.evidence(
-                kind, f"{path} is gone" if whole else gone, loss.removal.commit, paths=(path,)
-            )
+            item = self._span.evidence(kind, text, loss.removal.commit, paths=(path,))
             found.setdefault((kind, item.text), item)
         for loss in losses:
             if isinstance(loss.finding, Doubt):
