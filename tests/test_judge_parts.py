@@ -192,7 +192,7 @@ def test_every_name_that_a_file_had() -> None:
 def unbound(
     old: str, new: str, added: str, *, body: str = "def code(x):\n", naming: str = ""
 ) -> str | None:
-    """The first name in ``added``, lines at the end of the function, that may mean another thing."""
+    """The first name in ``added``, which ends the function, that may mean another thing."""
     text = f"{old}{body}{added}"
     first = old.count("\n") + body.count("\n")
     return first_unbound(
