@@ -169,15 +169,14 @@ def test_questions_leave_nothing_in_store_or_lender(upstream: Miniature, store: 
 
 
 def test_a_reader_that_was_killed_is_no_closed_output(upstream: Miniature, store: Store) -> None:
-    oid = upstream.id("main:README")
-    store.objects.read(oid)
+    store.objects.read(upstream.id("main:README"))
     reader = store.objects._reader.cat_file_all
     assert reader is not None
     assert reader.proc is not None
     reader.proc.kill()
     reader.proc.wait()
     with pytest.raises(UpstreamError, match="cat-file ended"):
-        store.objects.read(oid)
+        store.objects.read(upstream.id("main"))
 
 
 # Merging

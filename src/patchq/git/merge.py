@@ -8,14 +8,20 @@ finds the base of a merge from history alone. Those commits are the same on ever
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from patchq.git.objects import Objects, decode_path
+from patchq.git.objects import Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git, GitFailedError, Result
 from patchq.scratch import scratch_root
+
+_FILE = "100644"
+_REGULAR = frozenset({_FILE, "100755"})
+
+_Blobs = tuple[str, str, str]
+"""One file: base, ours, theirs."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Merged:
-    """The answer: the merged tree (with conflict markers inside where not clean)."""
+    """The answer: the merged tree.
+
+    Where it is not clean there are conflict markers inside; what they call the sides means nothing.
+    """
 
     tree: str
     clean: bool = True
@@ -50,13 +59,27 @@ class Merged:
         return tuple(dict.fromkeys(path for path, _ in self.conflicts))
 
 
+@dataclass(frozen=True)
+class _Edits:
+    """A merge in which nothing but contents of files differs: each with its three blobs."""
+
+    question: MergeQuestion
+    files: Mapping[str, _Blobs]
+
+    @property
+    def hard(self) -> Iterator[_Blobs]:
+        """Those that only a merge of lines can answer."""
+        return (blobs for blobs in self.files.values() if _trivial(blobs) is None)
+
+
 class Merger:
-    """Merges trees, each question once."""
+    """Merges trees, each question once; and each file once, whatever tree it is in."""
 
     def __init__(self, git: Git, objects: Objects):
         self._git = git
         self._objects = objects
         self._known: dict[MergeQuestion, Merged] = {}
+        self._files: dict[_Blobs, tuple[str, bool]] = {}
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """One merge; see :meth:`merge_all`."""
@@ -68,16 +91,78 @@ class Merger:
         Raises :class:`GitFailedError` if git could not merge at all (a missing object, say).
         """
         unknown = [q for q in dict.fromkeys(questions) if q not in self._known]
-        hard = []
+        whole: list[MergeQuestion] = []
+        edits: list[_Edits] = []
         for question in unknown:
-            tree = _trivial(question)
-            if tree is None:
-                hard.append(question)
-            else:
+            tree = _trivial((question.base, question.ours, question.theirs))
+            if tree is not None:
                 self._known[question] = Merged(tree)
-        if hard:
-            self._known.update(zip(hard, self._ask_git(hard), strict=True))
+            elif (found := self._edits(question)) is not None:
+                edits.append(found)
+            else:
+                whole.append(question)
+        hard = {blobs: None for each in edits for blobs in each.hard if blobs not in self._files}
+        self._ask(whole, list(hard))
+        self._known.update((each.question, self._put_together(each)) for each in edits)
         return [self._known[question] for question in questions]
+
+    def _ask(self, whole: Sequence[MergeQuestion], files: Sequence[_Blobs]) -> None:
+        """Have git answer what is left; single files all in one tree, each under a number.
+
+        With no file added or deleted, git merges each path by itself, whatever is beside it.
+        """
+        asked = [*whole]
+        names = {f"{number:08}": blobs for number, blobs in enumerate(files)}
+        if files:
+            sides = (
+                {name: Entry(_FILE, blobs[side]) for name, blobs in names.items()}
+                for side in range(3)
+            )
+            asked.append(MergeQuestion(*map(self._objects.tree_of, sides)))
+        if not asked:
+            return
+        answers = self._ask_git(asked)
+        self._known.update(zip(whole, answers, strict=False))
+        if files:
+            merged = self._objects.tree(answers[-1].tree)
+            conflicted = set(answers[-1].conflicted_paths)
+            self._files.update(
+                (blobs, (merged[name].oid, name not in conflicted)) for name, blobs in names.items()
+            )
+
+    def _edits(self, question: MergeQuestion) -> _Edits | None:
+        """The question by files, None if anything but the content of regular files differs."""
+        base, ours, theirs = question.base, question.ours, question.theirs
+        found: dict[str, _Blobs] = {}
+        for side in (theirs, ours):
+            for path in self._objects.differing(base, side):
+                entries = [self._objects.file(tree, path) for tree in (base, ours, theirs)]
+                modes = {entry.mode if entry else None for entry in entries}
+                if len(modes) != 1 or not modes <= _REGULAR:
+                    return None
+                first, second, third = (entry.oid for entry in entries if entry)
+                found[path] = first, second, third
+        return _Edits(question, found)
+
+    def _put_together(self, edits: _Edits) -> Merged:
+        changed: dict[str, Entry | None] = {}
+        conflicts: list[tuple[str, Stage]] = []
+        for path, blobs in sorted(edits.files.items(), key=lambda item: encode_path(item[0])):
+            mode = self._mode(edits.question.base, path)
+            oid, clean = _trivial(blobs), True
+            if oid is None:
+                oid, clean = self._files[blobs]
+            changed[path] = Entry(mode, oid)
+            if not clean:
+                stages = enumerate(blobs, start=1)
+                conflicts.extend((path, Stage(number, mode, blob)) for number, blob in stages)
+        tree = self._objects.overlay(edits.question.base, changed)
+        return Merged(tree, not conflicts, tuple(conflicts))
+
+    def _mode(self, tree: str, path: str) -> str:
+        entry = self._objects.file(tree, path)
+        assert entry is not None
+        return entry.mode
 
     def _ask_git(self, questions: Sequence[MergeQuestion]) -> list[Merged]:
         trees = ((question.base, question.ours, question.theirs) for question in questions)
@@ -118,12 +203,11 @@ class Merger:
             ).stdout
 
 
-def _trivial(question: MergeQuestion) -> str | None:
-    if question.base == question.ours or question.ours == question.theirs:
-        return question.theirs
-    if question.base == question.theirs:
-        return question.ours
-    return None
+def _trivial(sides: tuple[str, str, str]) -> str | None:
+    base, ours, theirs = sides
+    if ours in (base, theirs):
+        return theirs
+    return ours if base == theirs else None
 
 
 def read_stage(row: bytes) -> tuple[str, Stage]:

@@ -1,14 +1,13 @@
 """Read and write git objects: blobs, trees by path, and trees with a few paths replaced.
 
-Reading goes through one ``git cat-file --batch`` that stays open (GitPython's), writing makes
-loose objects without a process. Trees are read on the way to a path only, so that the
-cost follows the paths asked for, never the size of the tree.
+Reading goes through one ``git cat-file --batch`` that stays open (GitPython's); what is written
+stays in memory until a process of git may need it. Trees are read on the way to a path only, so
+that the cost follows the paths asked for, never the size of the tree.
 """
 
 from __future__ import annotations
 
-import os
-import zlib
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import IO, cast
 from git.cmd import Git as GitCommand
 
 from patchq.errors import UnavailableError, UpstreamError
+from patchq.git.newobjects import NewObjects
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
 
 TREE_MODE = "40000"
@@ -29,8 +29,8 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
 
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-_FASTEST = 1
+_RECENT = 64 << 20
+"""So many bytes of what was read are kept, in case they are asked for again."""
 
 _MANY = 64
 """From how many objects on a process of its own reads them faster."""
@@ -100,8 +100,8 @@ class Objects:
         self._reader.update_environment(**git.environment)
         self._git = git
         self._fetch_missing = fetch_missing
-        self._scratch = scratch
-        self._directories: set[str] = set()
+        self._new = git.held = NewObjects(scratch)
+        self._recent = _Recent()
         self._written: set[str] = set()
         self._sound: set[str] = set()
         self._sound_below: set[str] = set()
@@ -112,6 +112,15 @@ class Objects:
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
         """
+        known = self._new.get(oid)
+        if known is None:
+            known = self._recent.get(oid)
+        if known is None:
+            known = self._read(oid)
+            self._recent.keep(oid, known)
+        return known
+
+    def _read(self, oid: str) -> bytes:
         try:
             found, kind, _, content = cast(
                 "tuple[bytes, bytes, int, bytes]", self._reader.get_object_data(oid)
@@ -120,7 +129,7 @@ class Objects:
             raise _reader_is_gone() from error
         except ValueError as error:
             if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
-                return self.read(oid)
+                return self._read(oid)
             raise MissingObjectError(oid) from error
         self._check(found.decode(), kind, content)
         return content
@@ -136,8 +145,11 @@ class Objects:
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
         """
-        known = self._sound | self._written
-        unknown = [oid for oid in dict.fromkeys(oids) if oid not in known]
+        unknown = [
+            oid
+            for oid in dict.fromkeys(oids)
+            if oid not in self._sound and oid not in self._written
+        ]
         if len(unknown) > _MANY:
             self._verify_many(unknown)
         for oid in unknown:
@@ -172,6 +184,8 @@ class Objects:
 
     def has(self, oid: str) -> bool:
         """Whether the object can be read here."""
+        if oid in self._written:
+            return True
         try:
             self._reader.get_object_header(oid)
         except BrokenPipeError as error:
@@ -181,33 +195,15 @@ class Objects:
         return True
 
     def write(self, kind: str, content: bytes) -> str:
-        """Store an object of ``kind`` (blob, tree, commit); returns its id."""
+        """Have an object of ``kind`` (blob, tree, commit); returns its id.
+
+        Processes of git see it from their start on.
+        """
         oid = object_id(kind.encode(), content)
         if oid not in self._written:
-            self._store(oid, b"%s %d\0%b" % (kind.encode(), len(content), content))
+            self._new.add(oid, kind, content)
             self._written.add(oid)
         return oid
-
-    def _store(self, oid: str, raw: bytes) -> None:
-        """Write a loose object (gitrepository-layout).
-
-        The scratch directory is ours alone, and git is asked about an object only after this: it
-        needs neither a file aside nor a rename, which gitdb spends most of its time on.
-        """
-        directory = self._scratch / oid[:2]
-        if oid[:2] not in self._directories:
-            directory.mkdir(exist_ok=True)
-            self._directories.add(oid[:2])
-        try:
-            descriptor = os.open(directory / oid[2:], _NEW_FILE, 0o444)
-        except FileExistsError:  # git made the same
-            return
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(zlib.compress(raw, _FASTEST))
-        except OSError:
-            (directory / oid[2:]).unlink()
-            raise
 
     def write_commit(
         self,
@@ -367,6 +363,27 @@ class Objects:
         )
         self._trees[oid] = dict(entries)
         return oid
+
+
+class _Recent:
+    """What was read last, by id."""
+
+    def __init__(self) -> None:
+        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, oid: str) -> bytes | None:
+        content = self._contents.get(oid)
+        if content is not None:
+            self._contents.move_to_end(oid)
+        return content
+
+    def keep(self, oid: str, content: bytes) -> None:
+        self._contents[oid] = content
+        self._size += len(content)
+        while self._size > _RECENT:
+            _, oldest = self._contents.popitem(last=False)
+            self._size -= len(oldest)
 
 
 def object_id(kind: bytes, content: bytes) -> str:

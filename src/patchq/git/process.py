@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from git.cmd import Git as GitCommand
 from git.exc import GitCommandNotFound
@@ -91,6 +92,13 @@ class Result:
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
 
+class Held(Protocol):
+    """Objects in memory."""
+
+    def flush(self) -> None:
+        """Have all of them on disk."""
+
+
 FetchMissing = Callable[[bytes], bool]
 """Told what git said of missing objects; whether they are here now, so that asking again helps."""
 
@@ -129,6 +137,8 @@ class Git:
         fetch_missing: FetchMissing | None = None,
     ):
         user_environment()
+        self.held: Held | None = None
+        """What is written to ``scratch`` before a process starts."""
         self._fetch_missing = fetch_missing
         self.directory = directory = directory.absolute() if directory else None
         self._command = GitCommand(str(directory) if directory else None)
@@ -142,6 +152,8 @@ class Git:
         self, args: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start ``git args`` with pipes on all three streams."""
+        if self.held is not None:
+            self.held.flush()
         command = [GitCommand.GIT_PYTHON_GIT_EXECUTABLE or "git", *_PINNED_OPTIONS, *args]
         try:
             handle = self._command.execute(

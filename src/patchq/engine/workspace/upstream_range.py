@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -71,6 +71,7 @@ class UpstreamRange:
         self.cache = project.cache
         self._history = project.store.history
         self._placements: dict[str, Placement] = {}
+        self._ancestors: dict[str, frozenset[str]] = {}
         self._expected: set[str] = set()
         self._wide: dict[frozenset[str], tuple[CommitInfo, ...]] = {}
 
@@ -137,7 +138,27 @@ class UpstreamRange:
 
     def descends(self, commit: str, ancestor: str) -> bool:
         """Whether ``commit`` has ``ancestor`` in its history."""
-        return self._history.contains(ancestor, commit)
+        if commit not in self._parents or ancestor not in self._parents:
+            return self._history.contains(ancestor, commit)
+        if commit not in self._ancestors:
+            self._ancestors[commit] = self._find_ancestors(commit)
+        return ancestor in self._ancestors[commit]
+
+    @cached_property
+    def _parents(self) -> Mapping[str, tuple[str, ...]]:
+        """The commits between the bases, with their parents."""
+        return self._history.parents(self.old.commit, self.new.commit)
+
+    def _find_ancestors(self, commit: str) -> frozenset[str]:
+        """``commit`` and what it has in its history, of the commits between the bases."""
+        found: set[str] = set()
+        ahead = [commit]
+        while ahead:
+            oid = ahead.pop()
+            if oid not in found and oid in self._parents:
+                found.add(oid)
+                ahead.extend(self._parents[oid])
+        return frozenset(found)
 
     def messages(self, commits: Sequence[str]) -> dict[str, str]:
         """The whole message of each commit."""
