@@ -55,7 +55,7 @@ def held(directory: SeriesDirectory) -> Held:
     A patch follows a held one that it requires, or that came before it and touches the same file.
     """
     records = [record for record in directory.retired if record.standing is RecordState.HELD]
-    patches = [(record.name, read_patch(record.name, record.content)) for record in records]
+    patches = [(each.name, Patch(each.name, each.content, each.strip)) for each in records]
     roots: list[str] = []
     followers: dict[str, tuple[str, ...]] = {}
     for number, (name, patch) in enumerate(patches):
