@@ -345,7 +345,9 @@ def test_a_selection_with_a_guard_can_be_edited(guarded: Bench, options: tuple[s
     recipe = guarded.workspace.series_path("v1") / "recipe.yaml"
     recipe.write_text("version: 1\nvariants:\n  quick: {guards: [fast]}\n")
     before = guarded.files()
-    assert "not applied under this selection" in guarded.run("edit", "fast.patch", code=2)
+    refused = guarded.run("edit", "fast.patch", code=2)
+    assert "not applied under this selection" in refused
+    assert "Turn them on: --with fast." in refused
     guarded.run("edit", "fast.patch", *options)
     guarded.write("a.txt", changed(A, 5, 8, 20))
     guarded.run("refresh", "--amend")

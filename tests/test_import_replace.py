@@ -469,3 +469,22 @@ def test_quilt_in_the_series_itself(bench: Bench, options: tuple[str, ...]) -> N
     assert b" #-slim # why" in after["series"]
     if "0" not in options:
         assert result(bench) == quilt.content("a.txt", "b.txt")
+
+
+def test_a_patch_above_whose_guard_is_off_or_that_waits_for_another_is_left_as_it_is(
+    bench: Bench, upstream: Miniature
+) -> None:
+    waits = upstream.patch(
+        "v1", {"a.txt": changed(A, 30, to="else")}, "Waits\n\nX-Requires: x.patch"
+    )
+    broken = waits.replace(b" line 29", b" line 92").replace(b"X-Requires: x.patch", b"X-Kind: fix")
+    assert broken.count(b"92") == 1
+    directory = bench.workspace.series_path("v1")
+    for name, raw in (("waits.patch", waits.replace(b"29", b"92")), ("off.patch", broken)):
+        (directory / name).write_bytes(raw)
+    (directory / "series").write_text(SERIES + "waits.patch\noff.patch #+extra\n")
+    before = bench.files()
+    said = replace(bench, give(bench, refreshed(bench, quilt_bare, MORE)))
+    assert "waits.patch is left as it is: it requires x.patch, which is not in the series" in said
+    assert "off.patch is left as it is: its guards (+extra) are off" in said
+    assert differing(before, bench.files()) == {"first.patch"}

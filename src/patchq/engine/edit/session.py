@@ -12,12 +12,14 @@ from patchq.engine.rebase.operation import hash_inputs
 from patchq.engine.series.message import Wording, normalised, now, wording
 from patchq.engine.series.restack import Restacker
 from patchq.engine.series.selection import select
+from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.identity import user_identity
 from patchq.git.store import Store
 from patchq.git.worktree import KeptFiles, WorktreeLayout
-from patchq.model.workspace import Workspace
+from patchq.model.lock import Base
+from patchq.model.workspace import SeriesDirectory, Workspace
 
 _ABORT = "Take that back, or `patchq edit --abort` and begin again."
 
@@ -46,17 +48,15 @@ def begin(
     patches = [patch for patch in selection.patches if restacker.covers(patch)]
     names = [patch.name for patch in patches]
     if upto is not None and upto not in names:
-        directory.series.entry(upto)
-        raise InputError(
-            f"{upto} is not applied under this selection",
-            where=directory.series.where,
-            hint="Turn its guard on: --with GUARD.",
-        )
+        raise _cannot_open(directory, upto, base)
     author = user_identity(workspace.root)
     tree, parent = base.tree, base.commit
     commits: dict[str, str] = {}
     for patch in patches:
-        tree = restacker.stack.apply(tree, patch, onto=tag).tree
+        try:
+            tree = restacker.stack.apply(tree, patch, onto=tag).tree
+        except PatchRefusedError as error:
+            raise _with_requirements(directory, error) from error
         words = wording(patch, author=author, date=now())
         parent = commits[patch.name] = write_patch_commit(
             store.objects, tree, parent, words, patch.name
@@ -150,3 +150,35 @@ def resume(project: Project) -> Edit:
         )
     worktree.relink()
     return edit
+
+
+def _with_requirements(directory: SeriesDirectory, error: PatchRefusedError) -> PatchqError:
+    """The error, or what the patch requires in vain, which explains it better."""
+    patch = error.patch
+    absent = [name for name in patch.header.requires if name not in directory.series.names]
+    if not absent:
+        return error
+    return InputError(
+        f"{patch.name} requires {', '.join(absent)}, which is not in the series",
+        where=patch.where,
+        hint="`patchq backport` and `patchq import` bring a patch into a series.",
+    )
+
+
+def _cannot_open(directory: SeriesDirectory, name: str, base: Base) -> InputError:
+    """Why a patch is not among those that are laid out."""
+    entry = directory.series.entry(name)
+    outside = [path for path in directory.patches[name].paths if not base.covers(path)]
+    if outside:
+        return InputError(
+            f"{name} patches what the archive of {base.name} does not hold: {', '.join(outside)}",
+            where=directory.series.where,
+            hint="Edit it on a base that has all of upstream, and port it.",
+        )
+    guards = " ".join(str(guard).removeprefix("#") for guard in entry.guards)
+    named = " ".join(f"--with {guard.name}" for guard in entry.guards if guard.positive)
+    return InputError(
+        f"{name} is not applied under this selection: its guards are {guards}",
+        where=directory.series.where,
+        hint=f"Turn them on: {named}." if named else "Turn the guard off that keeps it out.",
+    )

@@ -153,7 +153,7 @@ class _Replacing:
             self._patches[entry.name] = patch
         new = replace(self._old, patches=self._patches)
         check_requirements(self._old, new)
-        return Edited(self._old, new, tuple(self._notes))
+        return Edited(self._old, new, (*self._notes, *self._restacker.notices))
 
     def _tree(self, entry: SeriesEntry) -> str:
         return self._restacker.tree_below(self._old.series, entry, self._patches)
@@ -170,9 +170,17 @@ class _Replacing:
     # -- a patch that is not given ---------------------------------------------------------------
 
     def _kept(self, entry: SeriesEntry, patch: Patch) -> Patch:
-        """The patch on what is below it now."""
+        """The patch on what is below it now; one that nothing may be asked of is left as it is."""
         if not self._touched or not self._restacker.covers(patch):
             return patch
+        try:
+            return self._moved(entry, patch)
+        except (FindingsError, PatchRefusedError) as error:
+            if self._restacker.leaves_alone(entry, patch, self._old.patches, error):
+                return patch
+            raise
+
+    def _moved(self, entry: SeriesEntry, patch: Patch) -> Patch:
         work, tree = self._work(entry, patch), self._tree(entry)
         if work is not None:
             try:

@@ -116,6 +116,19 @@ class Restacker:
                 found[entry.name] = Work(patch, applied.before, applied.after)
         return found
 
+    def leaves_alone(
+        self,
+        entry: SeriesEntry,
+        patch: Patch,
+        patches: Mapping[str, Patch],
+        error: PatchqError,
+    ) -> bool:
+        """Whether a patch that ``error`` is about can be left as it is; it is noted, then."""
+        optional = self._is_optional(entry, patch, patches)
+        if optional:
+            self._leave(entry, patch, patches, error)
+        return optional
+
     def _is_optional(self, entry: SeriesEntry, patch: Patch, patches: Mapping[str, Patch]) -> bool:
         """Whether nothing may be asked of the patch: it is in no selection that matters."""
         return not entry.active(self._selected) or bool(self._absent(patch, patches))
