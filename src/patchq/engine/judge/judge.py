@@ -171,7 +171,7 @@ class Judge:
         units, states = self._apart(facts)
         if not {State.EMPTY, State.COLLIDES}.issuperset(states):
             return None
-        trails, _ = self._follow(units, states, facts)
+        trails, _ = self._follow(units, states, facts, undoing=False)
         return self._upstreamed(facts, trails)
 
     def _find(self, case: Case) -> Facts:
@@ -417,10 +417,10 @@ class Judge:
         return units, self._walker.states(units, ours)
 
     def _follow(
-        self, units: Sequence[Unit], states: Sequence[State], facts: Facts
+        self, units: Sequence[Unit], states: Sequence[State], facts: Facts, *, undoing: bool = True
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
         """The trails of the units, and what shows that upstream only moved what they take out."""
-        trails = self._walker.follow(units, states, facts.entries)
+        trails = self._walker.follow(units, states, facts.entries, undoing=undoing)
         places = {path: place.new for path, place in facts.placements.items()}
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {id(item.trail) for item in standing}

@@ -13,13 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.judge.landing.surviving_lines import Survival, survival
+from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import State, TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entries, Entry
+
+_FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
+"""A path, and its file without a change, as the change landed, and later."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class HistoryWalker:
         self._span = span
         self._objects = span.store.objects
         self._merger = span.store.merger
+        self._survivals: dict[_FileSides, Survival] = {}
 
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
@@ -126,9 +130,17 @@ class HistoryWalker:
         ]
 
     def follow(
-        self, units: Sequence[Unit], ends: Sequence[State], final: Mapping[str, Entry | None]
+        self,
+        units: Sequence[Unit],
+        ends: Sequence[State],
+        final: Mapping[str, Entry | None],
+        *,
+        undoing: bool = True,
     ) -> list[HunkHistory]:
-        """The trail of each unit; ``final`` are the entries at the end, by the patch's paths."""
+        """The trail of each unit; ``final`` are the entries at the end, by the patch's paths.
+
+        Unless ``undoing``, the commits that took part of a unit out are not looked for.
+        """
         trails = [
             self._trail(unit, steps, end)
             for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
@@ -136,7 +148,7 @@ class HistoryWalker:
         open_ = [
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
         ]
-        fates = self._fates([trails[number] for number in open_], final)
+        fates = self._fates([trails[number] for number in open_], final, undoing=undoing)
         for number, trail in zip(open_, fates, strict=True):
             trails[number] = trail
         return trails
@@ -257,7 +269,9 @@ class HistoryWalker:
         )
         return next(out, None)
 
-    def _fates(self, trails: Sequence[HunkHistory], final: Entries) -> list[HunkHistory]:
+    def _fates(
+        self, trails: Sequence[HunkHistory], final: Entries, *, undoing: bool
+    ) -> list[HunkHistory]:
         """``trails`` of units that landed and are not empty at the end, with what became of them.
 
         The unit is taken out of the tree it landed in, and the same is done to the end. It was
@@ -291,15 +305,14 @@ class HistoryWalker:
                 fate = LandedState.UNDONE
             else:
                 fate = _FATES[self._survival(change, end)]
-            undone = self._undone_by(trail, change) if fate in _TAKEN_OUT else None
+            undone = self._undone_by(trail, change) if undoing and fate in _TAKEN_OUT else None
             found.append(replace(trail, fate=fate, undone=undone))
         return found
 
     def _survival(self, change: _Change, final: Entries) -> Survival:
         """How much of a change is left in all of its files."""
-        blob = self._objects.blob
         shown = {
-            survival(path, blob(change.without.get(path)), blob(then), blob(final.get(path)))
+            self._file_survival(path, change.without.get(path), then, final.get(path))
             for path, then in change.landed.items()
             if then != change.without.get(path)
         }
@@ -307,12 +320,29 @@ class HistoryWalker:
             return shown.pop()
         return Survival.PART if shown else Survival.WHOLE
 
+    def _is_whole(self, change: _Change, final: Entries) -> bool:
+        blob = self._objects.blob
+        return all(
+            is_whole(path, blob(change.without.get(path)), blob(then), blob(final.get(path)))
+            for path, then in change.landed.items()
+            if then != change.without.get(path)
+        )
+
+    def _file_survival(
+        self, path: str, without: Entry | None, landed: Entry | None, final: Entry | None
+    ) -> Survival:
+        sides = (path, without, landed, final)
+        if sides not in self._survivals:
+            blobs = map(self._objects.blob, (without, landed, final))
+            self._survivals[sides] = survival(path, *blobs)
+        return self._survivals[sides]
+
     def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
         """The commit after the landing from which on not all of the unit is left."""
         last = _last_empty(trail.steps)
         found = None
         for step in reversed(trail.steps[(last or 0) + 1 :]):
-            if self._survival(change, step.entries) is Survival.WHOLE:
+            if self._is_whole(change, step.entries):
                 break
             if self._span.descends(step.commit.oid, trail.steps[last or 0].commit.oid):
                 found = step.commit

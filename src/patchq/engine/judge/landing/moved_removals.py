@@ -148,6 +148,8 @@ class Removals:
 
     def _elsewhere(self, trails: Sequence[HunkHistory]) -> Iterator[StillThere]:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
+        if not trails:
+            return
         sides = (self._applied.before, self._applied.after)
         before, after = (b"".join(map(self._text, side.values())) for side in sides)
         left = count_stripped(after) - count_stripped(before)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
@@ -43,16 +43,9 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     ``landed`` is the file as the change left it upstream, ``without`` the same but for the change.
     Of a change that only takes lines out nothing is left to be seen.
     """
-    old, then, now = (_Lines(path, text) for text in (without, landed, final))
-    edits = tuple(_edits(old.raw, then.raw))
-    taken = {old[n] for edit in edits for n in range(edit.first, edit.end) if _says(old[n])}
-    added = {n for edit in edits for n in edit.lines if _says(then[n])}
-    # of a line that was only indented otherwise, the indentation is what landed
-    shifted = {number for number in added if then[number] in taken}
-    removed = taken - {then[number] for number in shifted}
-    later = tuple(_edits(then.bare, now.bare))
-    fresh = {number for edit in later for number in edit.lines}
-    lost = {number for edit in later for number in range(edit.first, edit.end)}
+    c = _compare(path, without, landed, final)
+    then, now, added, shifted, removed = c.then, c.now, c.added, c.shifted, c.removed
+    later, lost, fresh = c.later, c.lost, c.fresh
     kept = {
         number
         for number in added - lost
@@ -60,7 +53,7 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
         and (number not in shifted or then.raw[number] == now.raw[place])
     }
     for edit in later:
-        near = sorted(n for other in later if _is_near(edit, other) for n in other.lines)
+        near = _near(edit, later)
         for number in sorted(added.intersection(range(edit.first, edit.end))):
             left = {
                 place: now[place]
@@ -77,6 +70,58 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
         return Survival.NONE
     back = removed & _around(added, later, now)
     return Survival.WHOLE if kept == added and not back else Survival.PART
+
+
+def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
+    """Whether all of the change is left.
+
+    If one of its lines has nothing to have become, by text alone, definitions need not be read.
+    """
+    c = _compare(path, without, landed, final)
+    fresh = {c.now[place] for place in c.fresh}
+    for edit in c.later:
+        near = {number: c.now[number] for number in _near(edit, c.later)}
+        for number in c.added.intersection(range(edit.first, edit.end)):
+            line = c.then[number]
+            stands = line in fresh and is_telling(line)
+            if not stands and not _may_grow(line, near, c.removed):
+                return False
+    return survival(path, without, landed, final) is Survival.WHOLE
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A file as a change landed, beside the file later; all lines are numbers, but ``removed``."""
+
+    then: _Lines
+    now: _Lines
+    added: frozenset[int]
+    shifted: frozenset[int]
+    removed: frozenset[bytes]
+    later: tuple[_Edit, ...]
+
+    @property
+    def lost(self) -> set[int]:
+        """The lines of then that were edited since."""
+        return {number for edit in self.later for number in range(edit.first, edit.end)}
+
+    @property
+    def fresh(self) -> set[int]:
+        """The lines of now that are new."""
+        return {number for edit in self.later for number in edit.lines}
+
+
+def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Comparison:
+    old, then, now = (_lines(path, text) for text in (without, landed, final))
+    edits = _landed_edits(old, then)
+    taken = {old[n] for edit in edits for n in range(edit.first, edit.end) if _says(old[n])}
+    added = {n for edit in edits for n in edit.lines if _says(then[n])}
+    # of a line that was only indented otherwise, the indentation is what landed
+    shifted = {number for number in added if then[number] in taken}
+    removed = taken - {then[number] for number in shifted}
+    return _Comparison(
+        then, now, frozenset(added), frozenset(shifted), frozenset(removed), _later(then, now)
+    )
 
 
 class _Lines:
@@ -117,6 +162,12 @@ class _Lines:
         return outline(self._path, self._text)
 
 
+@lru_cache(maxsize=128)
+def _lines(path: str, text: bytes) -> _Lines:
+    """The units of a patch ask about the same files, on the same commits."""
+    return _Lines(path, text)
+
+
 @dataclass(frozen=True)
 class _Edit:
     """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
@@ -136,6 +187,11 @@ def _is_near(edit: _Edit, other: _Edit) -> bool:
     return edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
 
 
+def _near(edit: _Edit, later: Sequence[_Edit]) -> list[int]:
+    """The new lines close to an edit."""
+    return sorted(n for other in later if _is_near(edit, other) for n in other.lines)
+
+
 def _after(number: int, later: Sequence[_Edit]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
@@ -150,21 +206,51 @@ def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Edit]:
             yield _Edit(head + first, head + end, head + new_first, head + new_end)
 
 
-def _grown(line: bytes, near: Mapping[int, bytes], removed: set[bytes]) -> set[int]:
+@lru_cache(maxsize=64)
+def _landed_edits(old: _Lines, then: _Lines) -> tuple[_Edit, ...]:
+    return tuple(_edits(old.raw, then.raw))
+
+
+@lru_cache(maxsize=512)
+def _later(then: _Lines, now: _Lines) -> tuple[_Edit, ...]:
+    """What became of the lines of one file, however they are indented."""
+    return tuple(_edits(then.bare, now.bare))
+
+
+def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> set[int]:
     """The lines ``near`` that grew from ``line``, by number: one that looks like it, and more so
     than like any line that the change took out, or those that it was joined with."""
     alike = {number: _likeness(line, other) for number, other in near.items()}
     best = max(alike, key=lambda number: alike[number], default=None)
-    if (
-        best is not None
-        and alike[best] >= _ALIKE
-        and _says_the_same(line, near[best])
-        and all(_likeness(old, near[best]) < alike[best] for old in removed)
-    ):
+    if best is not None and _looks_grown(line, near[best], removed):
         return {best}
+    joined = _joined_with(line)
+    return {n for n, other in near.items() if joined and joined.search(_compact(other))}
+
+
+def _may_grow(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> bool:
+    """Whether :func:`_grown` finds anything for some of ``near``."""
+    joined = _joined_with(line)
+    return any(
+        _looks_grown(line, other, removed) or (joined and joined.search(_compact(other)))
+        for other in near.values()
+    )
+
+
+def _looks_grown(line: bytes, other: bytes, removed: Collection[bytes]) -> bool:
+    alike = _likeness(line, other)
+    return (
+        alike >= _ALIKE
+        and _says_the_same(line, other)
+        and all(_likeness(old, other) < alike for old in removed)
+    )
+
+
+def _joined_with(line: bytes) -> re.Pattern[bytes] | None:
+    """What shows in the text of a line that this one is part of it; None if it is too short."""
     compact = _compact(line)
-    whole = re.compile(rb"(?<!\w)" + re.escape(compact) + rb"(?!\w)")
-    return {n for n, other in near.items() if len(compact) > 3 and whole.search(_compact(other))}
+    whole = rb"(?<!\w)" + re.escape(compact) + rb"(?!\w)"
+    return re.compile(whole) if len(compact) > 3 else None
 
 
 def _says_the_same(line: bytes, grown: bytes) -> bool:
@@ -174,7 +260,7 @@ def _says_the_same(line: bytes, grown: bytes) -> bool:
     return then == now and values <= new
 
 
-def _moved(number: int, then: _Lines, now: _Lines, fresh: set[int], added: set[int]) -> bool:
+def _moved(number: int, then: _Lines, now: _Lines, fresh: set[int], added: Collection[int]) -> bool:
     """Whether a line that says enough stands in another place, together with code around it.
 
     The same line in other code is another line: that one may be what a second fix brought.
@@ -189,7 +275,7 @@ def _moved(number: int, then: _Lines, now: _Lines, fresh: set[int], added: set[i
 
 
 def _goes_along(
-    number: int, place: int, step: int, then: _Lines, now: _Lines, added: set[int]
+    number: int, place: int, step: int, then: _Lines, now: _Lines, added: Collection[int]
 ) -> bool:
     """Whether the next telling line, on one side, that the change did not add stands there too."""
     while then[number] == now[place] and 0 <= number < len(then.bare):
