@@ -165,6 +165,50 @@ def test_what_is_no_python_has_no_conditions(source: bytes) -> None:
     assert python_conditions(source, HELPERS) == ()
 
 
+def test_what_a_function_of_the_module_only_returns_is_followed() -> None:
+    source = b"""
+LIMIT = capability()[0]
+
+
+def _new(LIMIT=0):
+    "Whether it is new."
+    return capability(LIMIT).major == 12 and here.is_there()
+
+
+def _other(limit):
+    return limit == capability()
+
+
+def use(x):
+    if _new():
+        return 1
+    if _other(x) or LIMIT > 11:
+        return 2
+    if tuple(capability(x)) == (9, 0) or capability().to_int() < 90 or is_there():
+        return 3
+"""
+    found = python_conditions(source, HELPERS, {"here.is_there": True})
+    assert [(c.text, c.answer) for c in found if c.function == "use"] == [
+        ("_new()", True),
+        ("_other(x) or LIMIT > 11", True),
+        ("tuple(capability(x)) == (9, 0) or capability().to_int() < 90 or is_there()", None),
+    ]
+
+
+def test_what_is_known_makes_no_gate_but_decides_one() -> None:
+    source = b"if is_cuda():\n    pass\nif is_a() or is_cuda():\n    pass\n"
+    found = python_conditions(source, HELPERS, {"is_cuda": True})
+    assert [(c.line, c.answer) for c in found] == [(3, True)]
+
+
+def test_an_imported_name_with_a_value() -> None:
+    source = b"from there import level, other\n\n\ndef f(x, other):\n"
+    source += b"    if level > 100 or x:\n        g()\n"
+    source += b"    if other:\n        g()\n\n\ndef g(level):\n    if level:\n        g()\n"
+    found = python_conditions(source, {"level": 121, "other": True})
+    assert [(c.line, c.answer) for c in found] == [(5, True)]
+
+
 def test_what_admits() -> None:
     def of(*rows: tuple[bool | None, bool]) -> bool | None:
         conditions = [Condition("C.f", 1, "", answer, leaves) for answer, leaves in rows]
@@ -339,6 +383,25 @@ def test_gates(patchq: CommandLine, workspace: Workspace) -> None:
         ("plan", "is_a() and x.big", "false", "new"),
     ]
     assert {change["evidence"]["pr"] for change in changes} == {6}
+
+
+def test_a_helper_that_is_something_else_elsewhere(
+    patchq: CommandLine, upstream: Miniature, workspace: Workspace
+) -> None:
+    upstream.commit("Gate", {"gen/ops.py": "def f():\n    if is_a() and is_cuda():\n        x()\n"})
+    upstream.tag("v3")
+    more = """\
+    known: {is_cuda: true}
+    overrides:
+      - paths: [/gen/]
+        helpers: {is_a: true}
+uses:"""
+    workspace.settings_path.write_text(SETTINGS.replace("uses:", more, 1))
+    patchq("lock", "v3", cwd=workspace.root)
+    done = patchq("gates", "v3", "--json", cwd=workspace.root)
+    gates = json.loads(done.stdout)["gates"]
+    assert (gates[0]["path"], gates[0]["answer"]) == ("gen/ops.py", "true")
+    assert {gate["answer"] for gate in gates[1:]} == {"false"}
 
 
 def test_a_gate_as_a_predicate(

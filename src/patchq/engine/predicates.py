@@ -54,9 +54,10 @@ class Predicates:
             return self._arch(predicate, tree, directories, base or tree)
         if predicate.path is None:
             return Truth(predicate.kind is PredicateKind.ALWAYS)
-        content = self._project.store.objects.content(tree, path or predicate.path)
+        path = path or predicate.path
+        content = self._project.store.objects.content(tree, path)
         if predicate.kind is PredicateKind.GATE:
-            return self._gate(predicate, content)
+            return self._gate(predicate, path, content)
         return Truth(predicate.holds_on(content))
 
     def depends_on(self, predicate: Predicate) -> object:
@@ -68,14 +69,15 @@ class Predicates:
             return repr(settings.release.facts(target))
         return repr([settings.target(target), settings.checks.build])
 
-    def _gate(self, predicate: Predicate, content: bytes | None) -> Truth:
+    def _gate(self, predicate: Predicate, path: str, content: bytes | None) -> Truth:
         function, target, wanted = predicate.operands
         facts = self._project.settings.release.facts(target)
         if facts is None:
             return Truth(None, f"patchq.yaml has no gates of {target}")
         if content is None or not _defines(content, function):
             return Truth(None, f"there is no {function} in {predicate.path}")
-        admitted = admits(python_conditions(content, facts.helpers), function)
+        conditions = python_conditions(content, facts.at(path), facts.known)
+        admitted = admits(conditions, function)
         if admitted is None:
             return Truth(None, f"a gate of {function} hangs on more than the target")
         return Truth(admitted is (wanted == "admits"))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from patchq.model.globs import read_globs
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.regex import compile_regex, encoded
 from patchq.model.verdict import Evidence, Verdict
@@ -37,16 +38,36 @@ class Uses:
 
 
 @dataclass(frozen=True)
+class GateOverride:
+    """What helpers return in the files that ``paths`` match, where that is something else."""
+
+    paths: tuple[str, ...]
+    helpers: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
 class GateFacts:
     """What upstream's capability helpers and preprocessor macros are on one target.
 
-    ``paths`` are globs (gitignore(5)) of the files that are looked at; none: all.
+    A condition counts as a gate by ``helpers``; ``known`` is what else is known of calls in one,
+    such as the platform. ``paths`` are globs (gitignore(5)) of the files that are looked at; none:
+    all.
     """
 
     target: str
     helpers: Mapping[str, Value]
     macros: Mapping[str, int] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
+    known: Mapping[str, Value] = field(default_factory=dict)
+    overrides: tuple[GateOverride, ...] = ()
+
+    def at(self, path: str) -> Mapping[str, Value]:
+        """What the helpers return in the file ``path``."""
+        helpers = dict(self.helpers)
+        for override in self.overrides:
+            if read_globs(override.paths).match_file(path):
+                helpers.update(override.helpers)
+        return helpers
 
 
 @dataclass(frozen=True)
@@ -233,15 +254,26 @@ def read_gates(entry: YamlValue) -> tuple[GateFacts, ...]:
 
 
 def _facts(target: str, entry: YamlValue) -> GateFacts:
-    fields = entry.fields("helpers", optional=("macros", "paths"))
-    helpers = {name: _value(value) for name, value in fields["helpers"].items()}
+    fields = entry.fields("helpers", optional=("macros", "paths", "known", "overrides"))
     macros = dict(fields["macros"].items()) if "macros" in fields else {}
+    overrides = fields["overrides"].sequence() if "overrides" in fields else ()
     return GateFacts(
         target,
-        helpers,
+        _values(fields["helpers"]),
         {name: value.integer() for name, value in macros.items()},
         fields["paths"].texts() if "paths" in fields else (),
+        _values(fields["known"]) if "known" in fields else {},
+        tuple(map(_override, overrides)),
     )
+
+
+def _override(entry: YamlValue) -> GateOverride:
+    fields = entry.fields("paths", "helpers")
+    return GateOverride(fields["paths"].texts(), _values(fields["helpers"]))
+
+
+def _values(entry: YamlValue) -> dict[str, Value]:
+    return {name: _value(value) for name, value in entry.items()}
 
 
 def _value(entry: YamlValue) -> Value:

@@ -1,9 +1,10 @@
 """Conditions on what the hardware can do, evaluated for one target as far as the text tells.
 
 In Python a condition is the test of a statement or a truth-valued expression that calls one of
-the capability helpers, or uses a name that was assigned from one. Everything else in it is
-unknown, and ``and``, ``or`` and ``not`` carry the unknown along (Kleene's three-valued logic). In
-C, C++ and CUDA it is a preprocessor line that names one of the macros.
+the capability helpers, uses a name that was assigned from one, or calls a function of the module
+that only returns one. Everything else in it is unknown, and ``and``, ``or`` and ``not`` carry the
+unknown along (Kleene's three-valued logic). In C, C++ and CUDA it is a preprocessor line that names
+one of the macros.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from typing import Any
 from patchq.engine.languages.python_text import NotPythonError, parse
 
 Value = bool | int | tuple[int, ...]
+
+_Wrapper = tuple[ast.expr, frozenset[str]]
+"""What a function returns that does nothing else, and the names of its arguments."""
 
 _UNKNOWN = object()
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -38,6 +42,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_MADE: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "bool": bool, "int": int}
 _TRUTHS = (ast.BoolOp, ast.Compare)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
@@ -69,15 +74,23 @@ class Condition:
 # Python
 
 
-def python_conditions(content: bytes, helpers: Mapping[str, Value]) -> tuple[Condition, ...]:
-    """The conditions in Python source, in order; none in what does not parse."""
+def python_conditions(
+    content: bytes, helpers: Mapping[str, Value], known: Mapping[str, Value] | None = None
+) -> tuple[Condition, ...]:
+    """The conditions in Python source, in order; none in what does not parse.
+
+    What is ``known`` besides ``helpers`` helps to decide them. Both are calls, by the last part of
+    a name or by the whole if that is given, or names that the module imports.
+    """
     try:
         module = parse(content)
     except NotPythonError:
         return ()
     try:
-        reader = _Reader(helpers, _Relevant(content, module, helpers))
-        reader.scope(module, "", {})
+        words = {name.rpartition(".")[2] for name in helpers}
+        relevant = _Relevant(content, module, words)
+        reader = _Reader(helpers, known, relevant, _wrappers(module))
+        reader.scope(module, "", _imported(module, {*helpers, *(known or {})}))
     except RecursionError:  # nested as no one would write it
         return ()
     return tuple(sorted(reader.found, key=lambda condition: condition.line))
@@ -113,7 +126,7 @@ class _Relevant:
 
 
 def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
-    """The names that are assigned anywhere, each with the statement."""
+    """The names that are assigned or defined anywhere, each with the statement."""
     waiting: list[ast.AST] = [module]
     while waiting:
         for node in _statements(waiting.pop()):
@@ -121,13 +134,24 @@ def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 yield from ((each.id, node) for each in targets if isinstance(each, ast.Name))
             else:
+                if isinstance(node, ast.FunctionDef):
+                    yield node.name, node
                 waiting.append(node)
 
 
 class _Reader:
-    def __init__(self, helpers: Mapping[str, Value], relevant: _Relevant | None = None):
+    def __init__(
+        self,
+        helpers: Mapping[str, Value],
+        known: Mapping[str, Value] | None = None,
+        relevant: _Relevant | None = None,
+        wrappers: Mapping[str, _Wrapper] | None = None,
+    ):
         self._helpers = helpers
+        self._values = {**(known or {}), **helpers}
         self._relevant = relevant
+        self._wrappers = wrappers or {}
+        self._globals: Mapping[str, ast.expr] = {}
         self.found: list[Condition] = []
 
     def scope(self, node: ast.AST, name: str, outer: Mapping[str, ast.expr]) -> None:
@@ -135,6 +159,8 @@ class _Reader:
         bound = _bindings(node)
         seen = {each: value for each, value in outer.items() if each not in bound}
         names = {**seen, **_single(bound)}
+        if isinstance(node, ast.Module):
+            self._globals = names
         for child in _statements(node):
             if self._relevant and not self._relevant.has(child):
                 continue
@@ -182,8 +208,11 @@ class _Reader:
 
     def _uses(self, node: ast.AST, names: Mapping[str, ast.expr], depth: int = 0) -> bool:
         for each in ast.walk(node):
-            if isinstance(each, ast.Call) and _called(each) in self._helpers:
-                return True
+            if isinstance(each, ast.Call):
+                name = self._named(each, self._helpers)
+                wrapped = None if name else self._wrapped(each)
+                if name or (wrapped and depth < _MOST_DEPTH and self._uses(*wrapped, depth + 1)):
+                    return True
             if isinstance(each, ast.Name) and each.id in names and depth < _MOST_DEPTH:
                 rest = {name: bound for name, bound in names.items() if name != each.id}
                 if self._uses(names[each.id], rest, depth + 1):
@@ -203,7 +232,9 @@ class _Reader:
                 values = [of(item) for item in items]
                 return _UNKNOWN if _UNKNOWN in values else tuple(values)
             case ast.Call():
-                return self._helpers.get(_called(node) or "", _UNKNOWN)
+                return self._called(node, of, depth)
+            case ast.Attribute(value=base, attr="major" | "minor" as part):
+                return _computed(operator.getitem, of(base), ("major", "minor").index(part))
             case ast.Name(id=name) if name in names:
                 rest = {each: bound for each, bound in names.items() if each != name}
                 return self._value(names[name], rest, depth + 1)
@@ -222,6 +253,33 @@ class _Reader:
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 return _comparison([of(each) for each in (left, *comparators)], ops)
         return _UNKNOWN
+
+    def _called(self, node: ast.Call, of: Callable[[ast.expr], Any], depth: int) -> Any:
+        name = self._named(node, self._values)
+        if name is not None:
+            return self._values[name]
+        wrapped = self._wrapped(node)
+        if wrapped is not None:
+            return self._value(*wrapped, depth + 1)
+        match node:
+            case ast.Call(func=ast.Name(id="tuple" | "bool" | "int" as kind), args=[argument]):
+                return _computed(lambda value, make: make(value), of(argument), _MADE[kind])
+            case ast.Call(func=ast.Attribute(value=base, attr="to_int"), args=[]):
+                return _computed(lambda value, tens: value[0] * tens + value[1], of(base), 10)
+        return _UNKNOWN
+
+    def _named(self, node: ast.Call, values: Mapping[str, Value]) -> str | None:
+        """The name that ``values`` has for what is called."""
+        parts = _parts(node.func)
+        return next((name for name in (".".join(parts), *parts[-1:]) if name in values), None)
+
+    def _wrapped(self, node: ast.Call) -> tuple[ast.expr, Mapping[str, ast.expr]] | None:
+        """What a function of the module returns that does nothing else, and the names in it."""
+        function = node.func
+        if not isinstance(function, ast.Name) or function.id not in self._wrappers:
+            return None
+        value, arguments = self._wrappers[function.id]
+        return value, {n: bound for n, bound in self._globals.items() if n not in arguments}
 
 
 def _leaves(node: ast.AST) -> bool:
@@ -272,12 +330,38 @@ def _computed(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any
         return _UNKNOWN
 
 
-def _called(node: ast.Call) -> str | None:
-    """The last part of the name that is called."""
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else None
+def _parts(node: ast.expr) -> list[str]:
+    """The parts of a dotted name, as far back as it is one."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return [node.id, *parts] if isinstance(node, ast.Name) else parts
+
+
+def _imported(module: ast.Module, valued: Collection[str]) -> dict[str, ast.expr]:
+    """The names with a value that the module imports, as if each was assigned from a call of it."""
+    imports = (node for node in module.body if isinstance(node, ast.ImportFrom))
+    names = (alias.asname or alias.name for node in imports for alias in node.names)
+    return {name: ast.Call(ast.Name(name), [], []) for name in names if name in valued}
+
+
+def _wrappers(module: ast.Module) -> dict[str, _Wrapper]:
+    """The functions of the module that only return an expression, of those defined once."""
+    found: dict[str, list[_Wrapper | None]] = {}
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, []).append(_wrapper(node))
+    return {name: each[0] for name, each in found.items() if len(each) == 1 and each[0]}
+
+
+def _wrapper(node: ast.FunctionDef) -> _Wrapper | None:
+    statements = node.body[1:] if ast.get_docstring(node, clean=False) else node.body
+    match statements:
+        case [ast.Return(value=ast.expr() as value)]:
+            arguments = (each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))
+            return value, frozenset(arguments)
+    return None
 
 
 def _bindings(scope: ast.AST) -> dict[str, list[ast.expr | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pathspec import GitIgnoreSpec
@@ -15,12 +15,12 @@ from patchq.errors import InputError
 from patchq.git.search import files_with_words
 from patchq.kept_answers import KeptAnswers, key_of
 from patchq.model.lock import Base
-from patchq.model.release import Gate, GateChange, GateFacts, GateState
+from patchq.model.release import Gate, GateChange, GateFacts, GateState, Value
 from patchq.model.verdict import Evidence, EvidenceKind
 
 _PYTHON = (".py", ".pyi")
 _C = (".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hh", ".hpp", ".inc", ".inl")
-_VERSION = "patchq.gates/2"
+_VERSION = "patchq.gates/3"
 
 _Key = tuple[str, str]
 
@@ -48,8 +48,7 @@ class GateReader:
     def __init__(self, project: Project, facts: GateFacts):
         self._store = project.store
         self._facts = facts
-        helpers = sorted((name, repr(value)) for name, value in facts.helpers.items())
-        self._identity = [helpers, sorted(facts.macros.items())]
+        self._more = [sorted(facts.macros.items()), _sorted(facts.known)]
         self._gates: dict[str, tuple[Gate, ...]] = {}
         self._kept = KeptAnswers(project.cache / "gates", _VERSION, _read, _write)
 
@@ -60,7 +59,8 @@ class GateReader:
         return self._gates[base.tree]
 
     def _search(self, tree: str) -> tuple[Gate, ...]:
-        words = {*self._facts.helpers, *self._facts.macros}
+        helpers = {name.rpartition(".")[2] for name in self._facts.helpers}
+        words = {*helpers, *self._facts.macros}
         found = files_with_words(self._store.git, tree, words)
         spec = GitIgnoreSpec.from_lines(self._facts.paths) if self._facts.paths else None
         paths = sorted(
@@ -80,12 +80,13 @@ class GateReader:
         entry = self._store.objects.file(tree, path)
         if entry is None or suffix not in (*_PYTHON, *_C):
             return ()
-        key = key_of([self._identity, suffix in _PYTHON, entry.oid])
+        helpers = self._facts.at(path)
+        key = key_of([_sorted(helpers), self._more, suffix in _PYTHON, entry.oid])
         kept = self._kept.get(key)
         if kept is None:
             content = self._store.objects.read(entry.oid)
             kept = (
-                python_conditions(content, self._facts.helpers)
+                python_conditions(content, helpers, self._facts.known)
                 if suffix in _PYTHON
                 else macro_conditions(content, self._facts.macros)
             )
@@ -145,6 +146,10 @@ def _commit(
     if found is None:
         return None
     return span.evidence(EvidenceKind.GATE, gate.text, found, paths=(gate.path,))
+
+
+def _sorted(values: Mapping[str, Value]) -> list[tuple[str, str]]:
+    return sorted((name, repr(value)) for name, value in values.items())
 
 
 def _stripped(lines: Iterable[bytes]) -> bytes:
