@@ -69,7 +69,7 @@ def _write_open(writer: Writer, columns: Sequence[Column]) -> None:
             for item in to_decide(report)
         ]
         lines += [
-            f"{patch.verdict.value} {patch.name}: {state(patch)}"
+            f"{patch.verdict.value} {patch.name}: {' · '.join((state(patch), *patch.notes))}"
             for patch in in_section(report, ReportSection.DECIDE)
         ]
         lines += [

@@ -200,6 +200,13 @@ class _Replacing:
 
     def _replaced(self, entry: SeriesEntry, old: Patch, given: _Given) -> Patch:
         place = given.patch.place
+        if not self._restacker.covers(old):
+            raise InputError(
+                f"{old.name} patches what the archive of {self._old.tag} does not hold",
+                where=Where(place),
+                hint="Replace it on a base that has all of upstream, and port it: "
+                f"`patchq port {old.name} --to {self._old.tag} --replace`.",
+            )
         raw, repairs = repair(given.patch.raw, recount=self._terms.recount)
         self._notes += (str(Notice(Where(place, mended.line), mended.text)) for mended in repairs)
         tree = self._tree(entry)
