@@ -36,7 +36,8 @@ FILE = "kernel/CMakeLists.txt"
 ADDRESS = "https://example.org/commit/{}"
 EVIL = (
     "</details></script><img src=x onerror=alert(1)> @root #1 GH-2 https://evil.example "
-    "www.evil.example [a](javascript:x) ![i](//e) `c` | *b* __u__ ~~s~~ $x$ &lt; \\"
+    "www.evil.example [a](javascript:x) ![i](//e) `c` | *b* __u__ ~~s~~ $x$ &lt; \\ "
+    "%1 :tada: fixes #3 \\"
 )
 
 
@@ -151,7 +152,17 @@ def test_nobody_is_called_and_no_issue_is_touched() -> None:
     # a forge looks for these in the text between elements and comments
     pieces = " ".join(_Page(escape(EVIL)).pieces).split()
     text = render_markdown(report(patch(subject=EVIL)))
-    for whole in ("@root", "#1", "GH-2", "https://evil.example", "www.evil.example", "$x$"):
+    for whole in (
+        "@root",
+        "#1",
+        "GH-2",
+        "https://evil.example",
+        "www.evil.example",
+        "$x$",
+        "%1",
+        ":tada:",
+        "#3",
+    ):
         assert whole not in pieces
         assert whole not in text
 
@@ -178,4 +189,58 @@ def test_the_matrix_fits_a_comment() -> None:
         Matrix((Column("v2", "0" * 40, "2026-01-01", False, report(*many)),))
     )
     assert len(long) <= COMMENT_LIMIT
-    assert long.endswith("too long for a comment.\n")
+    assert long.endswith("`--format html` has all of it.\n")
+    assert long.count("<details>") == long.count("</details>")
+    assert "1 base\n" in long
+
+
+def test_what_makes_a_comment_too_long_is_left_out_by_rank_and_told() -> None:
+    def many(count: int, verdict: Verdict, name: str) -> list[PatchReport]:
+        return [patch(f"{name}-{number}.patch", verdict) for number in range(count)]
+
+    def told(**counts: int) -> str:
+        words = {
+            "adapted": Verdict.ADAPTED,
+            "upstreamed": Verdict.UPSTREAMED,
+            "conflict": Verdict.CONFLICT,
+        }
+        patches = [p for name, count in counts.items() for p in many(count, words[name], name)]
+        text = render_markdown(report(*patches))
+        assert len(text) <= COMMENT_LIMIT
+        assert text.count("<details>") == text.count("</details>")
+        return text
+
+    assert "Left out" not in told(adapted=100, conflict=20)
+    assert "may not be longer: the evidence for patches that are carried." in told(adapted=350)
+    some = told(adapted=100, upstreamed=350)
+    assert "longer: the evidence for patches that need no decision." in some
+    assert "`adapted-99.patch`" in some
+    more = told(adapted=1000, conflict=100)
+    assert "and the table's rows of carried patches" in more
+    assert "Build" in more
+    assert "`adapted-1.patch`" not in more
+    most = told(adapted=100, conflict=300)
+    assert "longer: all evidence" in most
+    assert most.count("**conflict** `conflict-") == 300
+    assert "The rest is left out" in told(conflict=3000)
+
+
+def test_followers_stand_with_their_root_and_long_lists_are_folded() -> None:
+    follower = replace(patch("after.patch"), blocked_by=("bad.patch",))
+    text = render_markdown(report(patch(), follower, fine("fine.patch")))
+    assert "  - 1 stands on it: `after.patch`" in text
+    assert "- ✖ **conflict** `after.patch`" not in text
+    assert "<summary>Evidence for 1 more</summary>\n\n- ✖ conflict `after.patch`" in text
+    text = render_markdown(report(*(patch(f"{number}.patch") for number in range(12))))
+    assert "<summary>2 more to decide</summary>\n\n- ✖ **conflict** `10.patch`" in text
+
+
+def test_no_pull_request_of_github_is_told_of_the_comment() -> None:
+    links = CommitLinks(pull="https://github.com/o/r/pull/{}")
+    text = render_markdown(report(patch()), links=links)
+    assert "https://redirect.github.com/o/r/pull/7" in text
+    assert "https://github.com/" not in text
+    other = CommitLinks(pull="https://gitlab.com/o/r/-/merge_requests/{}")
+    assert "<https://gitlab.com/o/r/-/merge_requests/7>" in render_markdown(
+        report(patch()), links=other
+    )
