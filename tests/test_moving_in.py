@@ -311,6 +311,15 @@ def test_pull_requests(place: Place) -> None:
     assert "line ten, as a word" in place.patch(name)
 
 
+@pytest.mark.parametrize("word", ["../x/y", "./x..y", "/nowhere/a..b", "../x.patch"])
+def test_a_path_that_is_not_there_is_no_range(place: Place, word: str) -> None:
+    place.start()
+    assert place.patchq("lock", "v1", cwd=place.root).returncode == 0
+    done = place.patchq("import", word, "--tag", "v1", cwd=place.root)
+    assert done.returncode == 2
+    assert done.stderr == f"error: {word}: there is no such file or directory\n"
+
+
 def test_the_tag_is_asked_for(place: Place) -> None:
     two_commits(place)
     place.git("format-patch", "-q", "-o", "pile", "v1")
@@ -345,6 +354,12 @@ def test_triage_and_take(place: Place) -> None:
     assert taken.returncode == 1, taken.stderr
     assert "docker.patch: for another repository, passed over" in taken.stderr
     assert place.series("v1") == place.series("v2") == "ten.patch\n"
+    assert "series/v2 begins anew" in taken.stderr
+    undone = place.patchq("undo", cwd=place.root)
+    assert undone.stdout == "took back `import --take (v1, v2)`\n"
+    assert not any((place.root / "series" / tag).exists() for tag in ("v1", "v2"))
+    document = json.loads(place.patchq("import", pile, "--take", "--json", cwd=place.root).stdout)
+    assert [one["tag"] for one in document["imports"]] == ["v1", "v2"]
 
 
 def test_order_and_what_becomes_of_the_others(place: Place) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.options import selected_guards
+from patchq.cli.import_run import Options, run, terms_of
+from patchq.cli.options import DryRun, Json, KeepGoing, Main
 from patchq.cli.series_edits import change
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
@@ -18,13 +18,8 @@ from patchq.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from patchq.engine.importing.branches import BranchReader
-    from patchq.engine.importing.fit import Paths
-    from patchq.engine.importing.importing import ImportTerms
-    from patchq.engine.importing.sources import Collected
     from patchq.engine.series.edits import Edited
     from patchq.engine.workspace.project import Project
-    from patchq.model.series import Guard
 
 _NUMBER = re.compile(r"#?\d{1,6}")
 
@@ -70,9 +65,7 @@ def import_patches(
     recount: Annotated[
         bool, typer.Option("--recount", help="Count hunks anew whose @@ line says other numbers.")
     ] = False,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
-    ] = False,
+    keep_going: KeepGoing = False,
     take: Annotated[
         bool,
         typer.Option("--take", help="Without --tag: take each patch onto the base it fits best."),
@@ -109,14 +102,9 @@ def import_patches(
         Path | None,
         typer.Option("--recipe", metavar="FILE", help="Read pins and gates of a shell recipe."),
     ] = None,
-    main: Annotated[
-        str | None,
-        typer.Option("--main", metavar="REF", help="Upstream's main: a branch or a commit."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    main: Main = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> int:
     """Bring patches from anywhere into a series.
 
@@ -185,178 +173,6 @@ def import_patches(
     return run(here, wanted, options, take=take)
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of an import, as they were given."""
-
-    tag: str | None = None
-    guards: tuple[str, ...] = ()
-    name: str | None = None
-    strip: int | None = None
-    directory: str | None = None
-    recount: bool = False
-    keep_going: bool = False
-    propose_end: bool = False
-    author: str | None = None
-    repo: Path | None = None
-    main: str | None = None
-    together: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    dry_run: bool = False
-    as_json: bool = False
-
-
-def run(here: Session, what: Sequence[str], options: Options, *, take: bool = False) -> int:
-    """Import ``what``; the exit code."""
-    from patchq.engine.importing.sources import Collected
-
-    found = Collected()
-    branches = [word for word in what if word != "-" and not Path(word).exists()]
-    reader = _branches(here, options.repo) if branches else None
-    if options.name is not None and len(what) > 1:
-        raise InputError("--name names one patch", hint="Import the files one by one.")
-    tag = options.tag
-    if reader is not None and tag is None:
-        bases = {reader.nearest(word) for word in branches}
-        if len(bases) != 1 or None in bases:
-            raise InputError(
-                "no base of upstream.lock is part of this branch",
-                hint="Name the series with --tag, or lock the tag that it is built on.",
-            )
-        tag = next(base.name for base in bases if base)
-    for word in what:
-        _collect(here, word, reader, tag, options.name, found)
-    if tag is None:
-        from patchq.cli.import_triage import triage
-
-        return triage(here, what, found, options, take=take)
-    return bring(here, tag, found, options, label=f"import {' '.join(what)} --tag {tag}")
-
-
-def bring(here: Session, tag: str, found: Collected, options: Options, label: str) -> int:
-    """Put the patches that were found on top of the series on ``tag``; the exit code."""
-    from patchq.cli import import_result
-    from patchq.engine.importing.batch import bring_all
-    from patchq.engine.importing.foreign import Foreigners
-    from patchq.engine.importing.importing import Importer
-    from patchq.engine.series.continuity import begun_anew
-    from patchq.engine.workspace.main_branch import main_tip
-    from patchq.engine.workspace.transaction import Transaction
-    from patchq.report.document import render_document
-
-    here.lock.base(tag)
-    terms = _terms(here, tag, options)
-    with here.writing() as workspace, here.progress("import") as progress:
-        directory = workspace.load_or_empty(tag)
-        over = Foreigners(here.project, tag, main_tip(here.project, options.main))
-        importer = Importer(here.project, directory, terms, over.bring_over)
-        batch = bring_all(importer, found.patches, progress)
-        bad = bool(found.errors or batch.failures)
-        if bad and not options.keep_going:
-            for notice in (*found.notices, *batch.notices):
-                here.notice(str(notice))
-            import_result.raise_failures(here, batch, found.errors)
-        if batch.imported and not options.dry_run:
-            transaction = Transaction(workspace, label)
-            begun = begun_anew(workspace, directory)
-            importer.stage(transaction, begun)
-            transaction.commit()
-            if begun is not None:
-                here.notice(f"series/{tag} begins anew: {begun.begins}")
-    notices = (*found.notices, *batch.notices)
-    for notice in (*notices, *(notice for one in batch.imported for notice in one.notices)):
-        here.notice(str(notice))
-    import_result.say_failures(here, batch, found.errors)
-    if options.as_json:
-        document = import_result.document(
-            tag, batch, notices, found.errors, dry_run=options.dry_run
-        )
-        typer.echo(render_document(document), nl=False)
-    else:
-        typer.echo("\n".join(import_result.text(tag, batch, dry_run=options.dry_run)))
-    return 1 if bad else 0
-
-
-def _terms(here: Session, tag: str, options: Options) -> ImportTerms:
-    from patchq.engine.importing.importing import ImportTerms
-    from patchq.engine.series.message import now
-    from patchq.git.mail import author_of
-
-    together = selected_guards(here, tag, options.together or None, options.variants or None)
-    return ImportTerms(
-        guards=tuple(map(_guard, options.guards)),
-        together=frozenset(together),
-        author=author_of(options.author) or _own_identity(here.workspace.root),
-        date=now(),
-        write_end=options.propose_end,
-        paths=asked_paths(options),
-        recount=options.recount,
-    )
-
-
-def _own_identity(root: Path) -> str:
-    """Who the user is; what ``GIT_AUTHOR_NAME`` says only if git knows nothing else."""
-    from patchq.git.identity import UNKNOWN_AUTHOR, user_identity
-
-    own = user_identity(root, as_author=False)
-    return user_identity(root) if own == UNKNOWN_AUTHOR else own
-
-
-def asked_paths(options: Options) -> Paths:
-    """How the paths of patches are to be read, as the options say."""
-    from patchq.engine.importing.fit import Paths
-
-    if options.directory is None:
-        return Paths(options.strip)
-    parts = [part for part in options.directory.split("/") if part not in ("", ".")]
-    if options.directory.startswith("/") or ".." in parts:
-        raise typer.BadParameter("--directory is a directory of the upstream tree")
-    return Paths(options.strip, "/".join(parts))
-
-
-def _branches(here: Session, repo: Path | None) -> BranchReader:
-    from patchq.engine.importing.branches import BranchReader
-    from patchq.engine.workspace.upstream import is_url, local_path
-    from patchq.git.lender import find_lender
-
-    store = here.store
-    if repo is not None:
-        lender = find_lender(repo)
-    elif store.lender is not None:
-        lender = store.lender
-    elif not is_url(here.lock.upstream):
-        lender = find_lender(here.workspace.root / local_path(here.lock.upstream))
-    else:
-        lender = find_lender(store.directory)
-    return BranchReader(store, lender, {base.name: base for base in here.lock.bases})
-
-
-def _collect(
-    here: Session,
-    word: str,
-    reader: BranchReader | None,
-    tag: str | None,
-    name: str | None,
-    found: Collected,
-) -> None:
-    from patchq.engine.importing.sources import read_path, read_stream
-
-    if word == "-":
-        read_stream(sys.stdin.buffer.read(), name, found)
-    elif Path(word).exists():
-        read_path(Path(word), word, found, name)
-    elif reader is None or not (".." in word or reader.knows(word)):
-        raise InputError(
-            f"there is no file, directory, branch or commit {word!r}",
-            hint="Branches are looked for in the upstream; --repo names another repository.",
-        )
-    else:
-        assert tag is not None
-        read = reader.read(word, here.lock.base(tag))
-        found.patches += read.patches
-        found.notices += read.notices
-
-
 def _recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
     from patchq.cli.import_recipe import import_recipe
 
@@ -372,7 +188,7 @@ def _replace(context: typer.Context, files: Sequence[str], tag: str, options: Op
         from patchq.engine.workspace.main_branch import main_tip
 
         over = Foreigners(project, tag, main_tip(project, options.main))
-        terms = _terms(session(context), tag, options)
+        terms = terms_of(session(context), tag, options)
         return replace_patches(project, tag, contents, options.name, terms, over.bring_over)
 
     label = f"import --replace {' '.join(files)}"
@@ -390,10 +206,3 @@ def _contents(files: Sequence[str], name: str | None) -> Iterator[tuple[str, byt
             yield "standard input", sys.stdin.buffer.read()
         else:
             yield file, Path(file).read_bytes()
-
-
-def _guard(text: str) -> Guard:
-    from patchq.model.series import Guard
-
-    word = text.removeprefix("#")
-    return Guard(word.lstrip("+-"), not word.startswith("-"))

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.cli.import_patches import Options
+    from patchq.cli.import_run import Options
     from patchq.cli.session import Session
     from patchq.engine.importing.sources import Collected
     from patchq.model.triage import Triage
@@ -23,7 +23,7 @@ def triage(
 
     The exit code is 1 where a patch of this repository fits no base.
     """
-    from patchq.cli.import_patches import asked_paths
+    from patchq.cli.import_run import asked_paths
     from patchq.cli.output import terminal
     from patchq.engine.importing.triage import triage as judge
     from patchq.engine.workspace.main_branch import main_tip
@@ -67,23 +67,30 @@ def triage(
 
 
 def _take(here: Session, found: Collected, answer: Triage, options: Options) -> int:
-    from patchq.cli.import_patches import bring
+    from patchq.cli.import_run import bring
     from patchq.engine.importing.sources import Collected
+    from patchq.report.document import render_document
 
-    code = 0
     by_place = {given.place: given for given in found.patches}
-    for base in answer.bases:
-        chosen = Collected()
-        for file in answer.taken(base):
-            chosen.patches.append(replace(by_place[file.place], name=file.name))
-        if chosen.patches:
-            wanted = replace(options, keep_going=True)
-            label = f"import --take ({len(chosen.patches)} patches) --tag {base}"
-            code = max(code, bring(here, base, chosen, wanted, label))
+    chosen = {
+        base: Collected([replace(by_place[file.place], name=file.name) for file in taken])
+        for base in answer.bases
+        if (taken := answer.taken(base))
+    }
+    label = f"import --take ({', '.join(chosen)})"
+    brought = bring(here, chosen, replace(options, keep_going=True), label)
+    for one in brought:
+        one.say(here)
+        if not options.as_json:
+            typer.echo(one.text())
+    if options.as_json:
+        imports = [one.document() for one in brought]
+        document = {"schema": "patchq.taken/1", "dry_run": options.dry_run, "imports": imports}
+        typer.echo(render_document(document), nl=False)
     for file in answer.files:
         if file.other:
             here.notice(f"{file.place}: for another repository, passed over")
         elif file.best is None:
             why = "upstream has it" if file.there else file.problem
             here.notice(f"{file.place}: passed over: {why}")
-    return code
+    return max((one.code for one in brought), default=0)

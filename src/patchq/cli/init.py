@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Json
+from patchq.cli.options import Json, KeepGoing
 from patchq.cli.session import Session, session
 
 
@@ -43,9 +43,7 @@ def init(
         Path | None,
         typer.Option("--repo", metavar="DIR", help="Where the branch is; default: the upstream."),
     ] = None,
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
-    ] = False,
+    keep_going: KeepGoing = False,
     json: Json = False,
 ) -> int:
     """Make a directory a workspace for a patch series.
@@ -120,6 +118,7 @@ def _words(text: str) -> list[str]:
 
 def _tag_for(run: Session, location: str, what: list[str], repo: Path | None) -> str:
     """The tag that the patches say they are for; raises :class:`InputError`."""
+    from patchq.engine.importing.sources import is_path
     from patchq.engine.importing.start_tag import tag_of_branch, tags_of_changelog
     from patchq.engine.workspace.upstream import is_url, local_path
     from patchq.errors import InputError
@@ -133,7 +132,7 @@ def _tag_for(run: Session, location: str, what: list[str], repo: Path | None) ->
             known = [n for n in names if upstream is None or upstream.ref(f"refs/tags/{n}")]
             if known:
                 return known[0]
-        elif not Path(word).exists() and upstream is not None and word != "-":
+        elif not is_path(word) and upstream is not None and word != "-":
             found = tag_of_branch(upstream, find_lender(repo) if repo else upstream, word)
             if found is not None:
                 return found

@@ -24,6 +24,9 @@ Main = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
 ]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Guards = Annotated[
     list[str] | None,

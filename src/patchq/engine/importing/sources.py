@@ -42,8 +42,19 @@ class Collected:
         return given
 
 
+def is_path(word: str) -> bool:
+    """Whether a word is the path of a file or directory: it is there, or reads as nothing else."""
+    parts = PurePath(word).parts
+    return Path(word).exists() or ".." in parts or word.startswith(("/", "./", "~"))
+
+
 def read_path(path: Path, shown: str, found: Collected, name: str | None = None) -> None:
-    """Add the patches of a file, a directory or a series file to ``found``."""
+    """Add the patches of a file, a directory or a series file to ``found``.
+
+    Raises :class:`InputError` if there is none of these.
+    """
+    if not path.exists():
+        raise InputError("there is no such file or directory", where=Where(shown))
     if path.is_dir():
         series = next(
             (path / one / _SERIES for one in _WITHIN if (path / one / _SERIES).is_file()), None

@@ -7,7 +7,7 @@ is known by the record that this left. A series may say that it begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patchq.model.retired import Lineage, RecordState
@@ -48,21 +48,27 @@ def port_command(gaps: Sequence[Gap]) -> str:
     return f"`patchq port {names} --from {gaps[0].earlier} --to {gaps[0].tag}`"
 
 
-def begun_anew(workspace: Workspace, directory: SeriesDirectory) -> Lineage | None:
+def begun_anew(
+    workspace: Workspace, directory: SeriesDirectory, together: Iterable[str] = ()
+) -> Lineage | None:
     """The lineage of a series that patches are imported into, where there was none before.
 
-    None if the series is there already, or is the first.
+    ``together`` are those that come with it. None if the series is there already, or is the first.
     """
     if directory.series.entries or directory.retired or directory.lineage:
         return None
-    earlier = series_before(workspace, directory.tag)
+    earlier = series_before(workspace, directory.tag, together)
     return Lineage(begins=f"imported, not rebased from {earlier}") if earlier else None
 
 
-def series_before(workspace: Workspace, tag: str) -> str | None:
-    """The series before that on ``tag`` in the lock's order, None if it is the first."""
+def series_before(workspace: Workspace, tag: str, together: Iterable[str] = ()) -> str | None:
+    """The series before that on ``tag`` in the lock's order, None if it is the first.
+
+    Those on ``together`` count as if they were there.
+    """
     names = workspace.lock().names
-    earlier = [name for name in workspace.series_names() if names.index(name) < names.index(tag)]
+    there = {*workspace.series_names(), *together}
+    earlier = [name for name in names[: names.index(tag)] if name in there]
     return earlier[-1] if earlier else None
 
 
