@@ -94,9 +94,14 @@ def test_a_rebase_with_a_resurfaced_patch_is_not_done(
     assert revive_it in done.stderr
     assert f"resurfaced off.patch on v3: {revive_it}" in patchq("status", cwd=workspace.root).stdout
     done = patchq("verify", "v3", cwd=workspace.root)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "off.patch left the series as upstreamed on v2 and is needed again" in done.stdout
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "left the series as upstreamed on v2 and is needed again" in done.stdout
     assert "needed again" not in patchq("verify", "v2", cwd=workspace.root).stdout
+    dropped = ("drop", "off.patch", "--tag", "v3", "--reason", "off by default now")
+    assert patchq(*dropped, cwd=workspace.root).returncode == 0
+    assert patchq("verify", "v3", cwd=workspace.root).returncode == 0
+    assert "resurfaced" not in patchq("status", cwd=workspace.root).stdout
+    assert patchq("undo", cwd=workspace.root).returncode == 0
     assert patchq("revive", "off.patch", cwd=workspace.root).returncode == 0
     assert "resurfaced" not in patchq("status", cwd=workspace.root).stdout
     assert "needed again" not in patchq("verify", "v3", cwd=workspace.root).stdout

@@ -445,10 +445,12 @@ def test_a_shell_recipe(place: Place) -> None:
 
 def test_the_page_shows_options_that_there_are(patchq: CommandLine, tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent / "docs/how-to/moving-in.md").read_text()
-    for command in ("init", "import"):
-        known = patchq(command, "--help", cwd=tmp_path).stdout
-        commands = [line for line in page.split("`") if line.startswith(f"patchq {command} ")]
-        assert commands
-        for line in commands:
-            for word in line.split():
-                assert not word.startswith("--") or word in known, line
+    lines = [line.partition("patchq ") for line in page.split("\n") if line.count("patchq ") == 1]
+    shown = [rest.split() for before, _, rest in lines if before in ("", "git diff | ")]
+    assert len(shown) == 10  # the ways to start
+    known = {
+        command: patchq(command, "--help", cwd=tmp_path).stdout for command in ("init", "import")
+    }
+    for command, *words in shown:
+        for word in words:
+            assert not word.startswith("--") or word in known[command], word

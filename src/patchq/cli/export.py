@@ -208,7 +208,7 @@ def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[s
         with place.open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-    run.notice(f"{exported.series}: tar sha256 {exported.tar_sha256}")
+    run.notice(f"{exported.series}: sha256 {exported.file_sha256}")
 
 
 def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, json: bool) -> None:
@@ -224,8 +224,9 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
     guarded = f" (with {', '.join(exported.guards)})" if exported.guards else ""
     typer.echo(f"{exported.series} with {count} patch{'' if count == 1 else 'es'}{guarded}")
     typer.echo(f"tree        {exported.tree}")
-    typer.echo(f"tar sha256  {exported.tar_sha256}")
     typer.echo(f"written to  {place}")
+    if exported.file_sha256 is not None:
+        typer.echo(f"sha256      {exported.file_sha256}")
     files = () if prepared.part.of or exported.form.is_of_whole_tree else pin_files(prepared)
     if files:
         alone = "; pip takes no overrides" if OVERRIDES in files else ""

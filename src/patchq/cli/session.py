@@ -135,7 +135,7 @@ class Session:
         if not names:
             raise InputError(
                 "this workspace has no series yet",
-                hint="Start one: `patchq import FILE… --tag TAG`.",
+                hint="Begin one: `patchq import FILE… --tag TAG`, or `patchq edit TAG`.",
             )
         return names[-1]
 

@@ -94,13 +94,15 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     """The series without the patches ``names``, or with held ones dropped.
 
     They are recorded in ``retired.yaml`` with ``reason``; without one they are forgotten. With a
-    reason, a patch that vanished since the series before can be named as well.
+    reason, a patch that is retired or vanished since the series before can be named as well: it
+    is no longer asked about.
     """
     old = project.workspace.load(tag)
+    settled = {RecordState.DROPPED} if reason else {RecordState.DROPPED, RecordState.RETIRED}
     held = {
         record.name: record
         for record in old.retired
-        if record.standing is RecordState.HELD and record.name not in old.series.names
+        if record.standing not in settled and record.name not in old.series.names
     }
     missing = vanished(project.workspace, old, names) if reason is not None else {}
     leaving = [name for name in names if name not in held and name not in missing]

@@ -38,10 +38,7 @@ def continuity(project: Project, selection: Selection) -> Section:
 
 
 def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
-    """Nothing is held, and each patch stands behind those that its ``X-Requires`` names.
-
-    The retired patches that ``resurfaced`` are a note.
-    """
+    """Nothing is held, no retired patch ``resurfaced``, and each stands behind what it requires."""
     failures = [
         Failure("is held for review: bring it over by hand, or drop it", patch=record.name)
         for record in selection.directory.retired
@@ -53,14 +50,16 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
         failures.append(Failure(error.message, error.where))
     count = sum(len(patch.header.requires) for patch in selection.patches)
     tag = selection.directory.tag
-    notes = tuple(
-        Remark(
-            f"{item.name} left the series as {_word(item)} on {item.since} and is needed "
-            f"again: `patchq revive {item.name} {tag}` brings it back"
+    failures += (
+        Failure(
+            f"left the series as {_word(item)} on {item.since} and is needed again: "
+            f"`patchq revive {item.name} {tag}` brings it back, "
+            f"`patchq drop {item.name} --tag {tag} --reason WHY` says that it is not",
+            patch=item.name,
         )
         for item in resurfaced
     )
-    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures), notes)
+    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures))
 
 
 def _word(item: Remembered) -> str:

@@ -420,7 +420,9 @@ class _Slot:
 
 
 def _refused(label: str, error: OSError) -> PatchqError:
-    place = f" ({error.filename})" if error.filename else ""
+    # of a rename the place it was to go to: what is staged is ours, and can be written
+    blamed = error.filename2 or error.filename
+    place = f" ({blamed})" if blamed else ""
     return PatchqError(
         f"`{label}` could not be written: {error.strerror}{place}; nothing was changed"
     )

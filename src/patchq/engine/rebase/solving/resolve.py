@@ -55,21 +55,27 @@ def held(directory: SeriesDirectory) -> Held:
     A patch follows a held one that it requires, or that came before it and touches the same file.
     """
     records = [record for record in directory.retired if record.standing is RecordState.HELD]
-    patches = [(each.name, Patch(each.name, each.content, each.strip)) for each in records]
     roots: list[str] = []
     followers: dict[str, tuple[str, ...]] = {}
-    for number, (name, patch) in enumerate(patches):
-        required = set(patch.header.requires)
-        leaders = tuple(
-            other
-            for other, lower in patches[:number]
-            if other in required or set(lower.paths) & set(patch.paths)
-        )
+    before: dict[str, frozenset[str]] = {}
+    for record in records:
+        required, paths = _touched(record)
+        leaders = tuple(n for n, lower in before.items() if n in required or lower & paths)
         if leaders:
-            followers[name] = leaders
+            followers[record.name] = leaders
         else:
-            roots.append(name)
+            roots.append(record.name)
+        before[record.name] = paths
     return Held(tuple(roots), followers)
+
+
+def _touched(record: Retired) -> tuple[frozenset[str], frozenset[str]]:
+    """What a held patch requires, and its paths; nothing if it was edited and cannot be read."""
+    try:
+        patch = read_patch(record.name, record.content, strip=record.strip)
+        return frozenset(patch.header.requires), frozenset(patch.paths)
+    except InputError:
+        return frozenset(), frozenset()
 
 
 def begin(project: Project, tag: str, name: str) -> Opened | Edited:
