@@ -169,6 +169,63 @@ def test_moved_by_upstream_and_renamed_by_the_patch(upstream: Miniature, name: s
     assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
 
 
+# Hidden by edits beside it
+
+CHECK = before("evict", "pool.check_evict(page, limit)")
+NOW = (take("evict"), take("evict", ", now=True"))
+FARTHER = (
+    "    pool.settle_evict(batch)\n",
+    "    pool.settle()\n        pool.check_evict(page, limit)\n",
+)
+BESIDE = (
+    '    for page in batch.pages_of("evict"):\n',
+    '    for page in batch.pages_of("evict", sorted=True):\n',
+)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "later", "verdict"),
+    [
+        ((CHECK, BESIDE), (), Verdict.UPSTREAMED),
+        ((CHECK, BESIDE), ((take("evict"), take("evict", ", now=True")),), Verdict.UPSTREAMED),
+        ((CHECK, BESIDE), (("pool.check_evict(page, limit)\n        ", ""),), Verdict.SUPERSEDED),
+        (
+            (CHECK, BESIDE),
+            (("pool.check_evict(page, limit)", "# pool.check_evict(page, limit)"),),
+            Verdict.SUPERSEDED,
+        ),
+        ((before("evict", "pool.check_evict(page)"), BESIDE), (), Verdict.CONFLICT),
+        ((FARTHER, NOW, BESIDE), (), Verdict.CONFLICT),
+        ((before("grow", CHECK[1].strip().split("\n")[0]), BESIDE), (), Verdict.CONFLICT),
+    ],
+    ids=[
+        "there",
+        "edited since",
+        "taken out",
+        "switched off",
+        "another line",
+        "farther down",
+        "elsewhere",
+    ],
+)
+def test_the_same_edit_beside_another(
+    upstream: Miniature,
+    theirs: tuple[tuple[str, str], ...],
+    later: tuple[tuple[str, str], ...],
+    verdict: Verdict,
+) -> None:
+    patch = upstream.patch("v1", pool(CHECK))
+    text = edited(POOL, *theirs)
+    landed = upstream.commit("Check and sort (#2)", {POOL_PATH: text})
+    if later:
+        upstream.commit("Go on (#3)", {POOL_PATH: edited(text, *later)})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is verdict
+    named = [item.commit for item in shown(report, EvidenceKind.MERGED)]
+    assert named == ([] if verdict is Verdict.CONFLICT else [landed])
+
+
 # What is said of it
 
 

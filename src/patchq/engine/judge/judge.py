@@ -16,6 +16,7 @@ from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
+from patchq.engine.judge.landing.hidden import HiddenLandings
 from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.text_check import State
@@ -43,7 +44,7 @@ from patchq.model.verdict import (
 
 FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
 
-RULES = 23
+RULES = 24
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 
@@ -59,6 +60,7 @@ class Judge:
         self._objects = span.store.objects
         self._merger = span.store.merger
         self._walker = HistoryWalker(span)
+        self._hidden = HiddenLandings(span, self._walker)
         self._evidence = EvidenceMaker(span)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
@@ -421,6 +423,7 @@ class Judge:
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
         """The trails of the units, and what shows that upstream only moved what they take out."""
         trails = self._walker.follow(units, states, facts.entries, undoing=undoing)
+        trails = self._hidden.find(trails, facts.case.applied, facts.entries)
         places = {path: place.new for path, place in facts.placements.items()}
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {id(item.trail) for item in standing}

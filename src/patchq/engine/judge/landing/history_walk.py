@@ -46,11 +46,12 @@ class LandedState(Enum):
 
 
 _TAKEN_OUT = frozenset({LandedState.HALF, LandedState.UNDONE})
-_FATES = {
+FATES = {
     Survival.WHOLE: LandedState.THERE,
     Survival.PART: LandedState.HALF,
     Survival.NONE: LandedState.UNTRACED,
 }
+"""What became of a landed unit, by how much of it is left."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +305,7 @@ class HistoryWalker:
             elif removal.clean and removal.tree == self._tree(end):
                 fate = LandedState.UNDONE
             else:
-                fate = _FATES[self._survival(change, end)]
+                fate = FATES[self._survival(change, end)]
             undone = self._undone_by(trail, change) if undoing and fate in _TAKEN_OUT else None
             found.append(replace(trail, fate=fate, undone=undone))
         return found

@@ -98,7 +98,7 @@ class _Comparison:
     added: frozenset[int]
     shifted: frozenset[int]
     removed: frozenset[bytes]
-    later: tuple[_Edit, ...]
+    later: tuple[Edit, ...]
 
     @property
     def lost(self) -> set[int]:
@@ -113,9 +113,9 @@ class _Comparison:
 
 def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Comparison:
     old, then, now = (_lines(path, text) for text in (without, landed, final))
-    edits = _landed_edits(old, then)
-    taken = {old[n] for edit in edits for n in range(edit.first, edit.end) if _says(old[n])}
-    added = {n for edit in edits for n in edit.lines if _says(then[n])}
+    made = _landed_edits(old, then)
+    taken = {old[n] for edit in made for n in range(edit.first, edit.end) if _says(old[n])}
+    added = {n for edit in made for n in edit.lines if _says(then[n])}
     # of a line that was only indented otherwise, the indentation is what landed
     shifted = {number for number in added if then[number] in taken}
     removed = taken - {then[number] for number in shifted}
@@ -169,7 +169,7 @@ def _lines(path: str, text: bytes) -> _Lines:
 
 
 @dataclass(frozen=True)
-class _Edit:
+class Edit:
     """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
 
     first: int
@@ -183,38 +183,39 @@ class _Edit:
         return range(self.new_first, self.new_end)
 
 
-def _is_near(edit: _Edit, other: _Edit) -> bool:
+def _is_near(edit: Edit, other: Edit) -> bool:
     return edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
 
 
-def _near(edit: _Edit, later: Sequence[_Edit]) -> list[int]:
+def _near(edit: Edit, later: Sequence[Edit]) -> list[int]:
     """The new lines close to an edit."""
     return sorted(n for other in later if _is_near(edit, other) for n in other.lines)
 
 
-def _after(number: int, later: Sequence[_Edit]) -> int:
+def _after(number: int, later: Sequence[Edit]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
 
 
-def _edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Edit]:
+def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Edit]:
+    """What became of the lines of one text in another."""
     head, tail = common_ends(old, new)
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
     for kind, first, end, new_first, new_end in matcher.get_opcodes():
         if kind != "equal":
-            yield _Edit(head + first, head + end, head + new_first, head + new_end)
+            yield Edit(head + first, head + end, head + new_first, head + new_end)
 
 
 @lru_cache(maxsize=64)
-def _landed_edits(old: _Lines, then: _Lines) -> tuple[_Edit, ...]:
-    return tuple(_edits(old.raw, then.raw))
+def _landed_edits(old: _Lines, then: _Lines) -> tuple[Edit, ...]:
+    return tuple(edits(old.raw, then.raw))
 
 
 @lru_cache(maxsize=512)
-def _later(then: _Lines, now: _Lines) -> tuple[_Edit, ...]:
+def _later(then: _Lines, now: _Lines) -> tuple[Edit, ...]:
     """What became of the lines of one file, however they are indented."""
-    return tuple(_edits(then.bare, now.bare))
+    return tuple(edits(then.bare, now.bare))
 
 
 def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> set[int]:
@@ -285,7 +286,7 @@ def _goes_along(
     return False
 
 
-def _around(added: Iterable[int], later: Sequence[_Edit], now: _Lines) -> set[bytes]:
+def _around(added: Iterable[int], later: Sequence[Edit], now: _Lines) -> set[bytes]:
     """The lines that were put close to those ``added``."""
     return {
         now[place]

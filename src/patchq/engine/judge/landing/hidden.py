@@ -1,0 +1,191 @@
+"""Landings that no merge of a single hunk shows.
+
+Where upstream edited the lines beside a hunk in the same commit, or one hunk of a patch stands on
+another, git's merge of that hunk collides on every commit. So two more questions are asked of what
+collides: did one commit make the very same edits, context aside, in the same definition
+(git-patch-id compares patches like this)? And did the whole of the file's hunks, or of the patch,
+land?
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from patchq.engine.judge.landing.history_walk import (
+    FATES,
+    CommitState,
+    HistoryWalker,
+    HunkHistory,
+    LandedState,
+)
+from patchq.engine.judge.landing.surviving_lines import edits, survival
+from patchq.engine.judge.landing.text_check import State
+from patchq.engine.judge.line_search import is_telling
+from patchq.engine.languages.outline import Outline, outline
+from patchq.engine.series.hunks import Unit
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.apply import Applied
+from patchq.git.objects import Entries
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Lines taken out and put in, from line ``first`` of the new text on.
+
+    ``name`` is that of the definition they are in, None outside of all; ``beside`` are the lines
+    above and below, one of which has to be the same: elsewhere it is another edit.
+    """
+
+    removed: tuple[bytes, ...]
+    added: tuple[bytes, ...]
+    first: int
+    name: str | None
+    beside: frozenset[tuple[int, bytes]]
+
+
+class HiddenLandings:
+    """Looks for them on one span."""
+
+    def __init__(self, span: UpstreamRange, walker: HistoryWalker):
+        self._walker = walker
+        self._objects = span.store.objects
+
+    def find(
+        self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
+    ) -> list[HunkHistory]:
+        """``trails``, those that collide and landed all the same marked so."""
+        found = [self._by_lines(t, final) if _is_open(t) else t for t in trails]
+        for group in _groups(found):
+            members = [found[number] for number in group]
+            if not any(map(_is_open, members)) or any(t.end in _ELSE for t in members):
+                continue
+            whole = self._together(members, applied, final)
+            for number in group if whole.has_landed else ():
+                if _is_open(found[number]):
+                    there = LandedState.THERE
+                    found[number] = replace(found[number], landed=whole.landed, fate=there)
+        return found
+
+    def _together(
+        self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
+    ) -> HunkHistory:
+        """The history of all these hunks as one change."""
+        paths = dict.fromkeys(path for trail in trails for path in trail.unit.paths)
+        unit = Unit(
+            trails[0].unit.file,
+            tuple(index for trail in trails for index in trail.unit.hunks),
+            {path: applied.before[path] for path in paths},
+            {path: applied.after[path] for path in paths},
+        )
+        ours = {path: final.get(path) for path in paths}
+        (end,) = self._walker.states([unit], [ours])
+        return self._walker.follow([unit], [end], ours)[0]
+
+    # -- the same edits ----------------------------------------------------------------------
+
+    def _by_lines(self, trail: HunkHistory, final: Entries) -> HunkHistory:
+        """The history with the last commit that made the hunk's own edits, if one did."""
+        if len(trail.unit.paths) != 1:
+            return trail
+        (path,) = trail.unit.paths
+        old, new = (
+            self._objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after)
+        )
+        wanted = _changes(path, old, new)
+        if not any(is_telling(line) for change in wanted for line in change.added):
+            return trail
+        for step in reversed(trail.steps):
+            landed = self._objects.blob(step.entries.get(path))
+            made = _changes(path, self._before(step, path), landed)
+            without = _without(path, wanted, made, landed)
+            if without is not None:
+                left = survival(path, without, landed, self._objects.blob(final.get(path)))
+                return replace(trail, landed=step.commit, fate=FATES[left])
+        return trail
+
+    def _before(self, step: CommitState, path: str) -> bytes:
+        """The file as it was before the commit of a step."""
+        objects, commit = self._objects, step.commit
+        entry = step.entries.get(path)
+        names = [t.old for t in commit.touches if objects.file(commit.tree, t.new) == entry]
+        trees = [objects.commit_tree(parent) for parent in commit.parents[:1]]
+        texts = (objects.content(tree, name) for tree in trees for name in names)
+        return next((text for text in texts if text is not None), b"")
+
+
+_ELSE = frozenset({State.APPLIES, State.ABSENT})
+
+
+def _is_open(trail: HunkHistory) -> bool:
+    return trail.end is State.COLLIDES and trail.fate is LandedState.NEVER
+
+
+def _groups(trails: Sequence[HunkHistory]) -> Iterator[list[int]]:
+    """The numbers of those of one file, for each file with several, and then all."""
+    files: dict[str, list[int]] = {}
+    for number, trail in enumerate(trails):
+        files.setdefault(trail.unit.file, []).append(number)
+    yield from (group for group in files.values() if len(group) > 1)
+    if len(files) > 1:
+        yield list(range(len(trails)))
+
+
+def _changes(path: str, old: bytes, new: bytes) -> list[_Change]:
+    before, after = old.split(b"\n"), new.split(b"\n")
+    shown = outline(path, new)
+    return [
+        _Change(
+            tuple(before[edit.first : edit.end]),
+            tuple(after[edit.new_first : edit.new_end]),
+            edit.new_first,
+            _home(shown, edit.new_first, edit.new_end),
+            _beside(after, edit.new_first, edit.new_end - edit.new_first),
+        )
+        for edit in edits(before, after)
+    ]
+
+
+def _home(shown: Outline | None, first: int, end: int) -> str | None:
+    """The name of the definition around some lines, or around the place that they went from."""
+    around = shown.around(min(first, end - 1), end - 1) if shown else None
+    return around.name if around else None
+
+
+def _without(
+    path: str, wanted: Sequence[_Change], made: Sequence[_Change], landed: bytes
+) -> bytes | None:
+    """``landed`` without the ``wanted`` changes, None if not all are part of those ``made``."""
+    lines = landed.split(b"\n")
+    shown = outline(path, landed)
+    for change in reversed(wanted):
+        size = len(change.added)
+        places = [
+            other.first + at
+            for other in made
+            for at in _runs(change.added, other.added)
+            if any(True for _ in _runs(change.removed, other.removed))
+            and not any(True for _ in _runs(change.added, other.removed))
+            and _home(shown, other.first + at, other.first + at + size) == change.name
+            and _beside(lines, other.first + at, size) & change.beside
+        ]
+        if len(places) != 1:
+            return None
+        lines[places[0] : places[0] + size] = change.removed
+    return b"\n".join(lines)
+
+
+def _beside(lines: Sequence[bytes], first: int, size: int) -> frozenset[tuple[int, bytes]]:
+    """The lines above and below some, if they say something."""
+    places = ((-1, first - 1), (1, first + size))
+    return frozenset(
+        (side, lines[at].strip())
+        for side, at in places
+        if 0 <= at < len(lines) and re.search(rb"\w", lines[at])
+    )
+
+
+def _runs(run: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[int]:
+    """Where ``run`` stands in ``lines``."""
+    return (n for n in range(len(lines) - len(run) + 1) if lines[n : n + len(run)] == run)
