@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from patchq.engine.judge.case import Facts
@@ -125,6 +125,31 @@ class EvidenceMaker:
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit, paths=files))
         return tuple(evidence)
+
+    def blocked(self, blocked: Mapping[str, str]) -> tuple[Evidence, ...]:
+        """One piece of evidence a path that has a file in the place of its directory."""
+        return tuple(
+            self._span.evidence(
+                EvidenceKind.CONFLICTING_CHANGE,
+                f"{path} cannot be there: {blocker} is a file",
+                next(reversed(self._span.commits((blocker,))), None),
+                paths=(blocker,),
+            )
+            for path, blocker in blocked.items()
+        )
+
+    def renamed_apart(self, facts: Facts, renames: Mapping[str, str]) -> tuple[Evidence, ...]:
+        """One piece of evidence a file that the patch and upstream gave different names."""
+        return tuple(
+            self._span.evidence(
+                EvidenceKind.CONFLICTING_CHANGE,
+                f"rename/rename: the patch renames {old} to {new}, "
+                f"upstream to {facts.placements[old].new}",
+                self.removal(old),
+                paths=(old,),
+            )
+            for old, new in renames.items()
+        )
 
     def moves(self, facts: Facts) -> tuple[Evidence, ...]:
         moves = facts.moves

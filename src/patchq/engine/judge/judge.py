@@ -20,18 +20,23 @@ from patchq.engine.judge.landing.hidden import HiddenLandings
 from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.text_check import State
-from patchq.engine.judge.outcomes import outcomes, trail_outcomes, unsettled
+from patchq.engine.judge.outcomes import (
+    carried_outcomes,
+    conflicting,
+    outcomes,
+    trail_outcomes,
+    unsettled,
+)
 from patchq.engine.judge.predicates import SpanPredicates
+from patchq.engine.judge.unmerged import unseen
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
-from patchq.engine.series.hunks import Unit, locate, split_units
-from patchq.engine.series.rewrite import Carried, Carrier, Rewrite, with_moved_predicates
+from patchq.engine.series.hunks import Unit, split_units
+from patchq.engine.series.rewrite import Carried, Carrier, Rewrite
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
-from patchq.model.predicate import PredicateKind
 from patchq.model.verdict import (
     Evidence,
     EvidenceKind,
@@ -66,21 +71,6 @@ class Judge:
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
 
-    def uncovered(self, patch: Patch) -> Judgement | None:
-        """The judgement on a patch of which a base does not cover all, None if both do."""
-        blind = [path for path in patch.paths if not self._span.covers(path)]
-        if not blind:
-            return None
-        archive = self._span.new if self._span.new.archive else self._span.old
-        evidence = Evidence(
-            EvidenceKind.NOT_COVERED,
-            f"{archive.name} is an archive that does not hold {some(blind)}",
-            paths=tuple(blind),
-        )
-        return _unseen(
-            patch, evidence, tuple(None if path in blind else path for path in patch.paths)
-        )
-
     def without_base(
         self, patch: Patch, missing: Sequence[str], *, inactive: bool = False
     ) -> Judgement:
@@ -89,7 +79,8 @@ class Judge:
         An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
         """
         moved = bool(patch.header.retire_when) and self._gone.is_elsewhere(patch)
-        verdict, evidence = self._by_rules(patch, moved=moved) or (Verdict.CONFLICT, ())
+        ruled = self.predicates.ruling(patch, moved=moved)
+        verdict = ruled[0] if ruled else Verdict.CONFLICT
         requires = Evidence(
             EvidenceKind.REQUIRES,
             "requires itself: nothing can stand before it"
@@ -98,22 +89,18 @@ class Judge:
         )
         places = tuple(self._span.place(path).new for path in patch.paths)
         if inactive and verdict is not Verdict.EXPIRED:
-            return _unseen(patch, requires, places)
+            return unseen(patch, requires, places)
         state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
         report = PatchReport(
             name=patch.name,
             verdict=verdict,
             paths=tuple(map(PathChange, patch.paths, places)),
             hunks=outcomes(patch, state),
-            evidence=(*evidence, requires),
+            evidence=(*(ruled[1:] if ruled else ()), requires),
             blocked_by=tuple(missing),
             kind=patch.header.kind,
         )
         return Judgement(report)
-
-    def unjudged(self, patch: Patch, why: str) -> Judgement:
-        """The judgement on a patch that is carried as it is, for nothing can be found out."""
-        return _unseen(patch, Evidence(EvidenceKind.NOT_COVERED, why), patch.paths)
 
     def judge(self, case: Case) -> Judgement:
         """The judgement on a patch that both bases cover and that stands on the old one.
@@ -188,36 +175,14 @@ class Judge:
         return Facts(case, placements, entries, merged)
 
     def _judge_blocked(self, facts: Facts, blocked: Mapping[str, str]) -> Judgement:
-        evidence = tuple(
-            self._span.evidence(
-                EvidenceKind.CONFLICTING_CHANGE,
-                f"{path} cannot be there: {blocker} is a file",
-                next(reversed(self._span.commits((blocker,))), None),
-                paths=(blocker,),
-            )
-            for path, blocker in blocked.items()
-        )
+        evidence = self._evidence.blocked(blocked)
         hunks = outcomes(facts.case.patch, HunkState.CONFLICTING)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
     def _judge_renamed_apart(self, facts: Facts, renames: Mapping[str, str]) -> Judgement:
-        evidence = tuple(
-            self._span.evidence(
-                EvidenceKind.CONFLICTING_CHANGE,
-                f"rename/rename: the patch renames {old} to {new}, "
-                f"upstream to {facts.placements[old].new}",
-                self._evidence.removal(old),
-                paths=(old,),
-            )
-            for old, new in renames.items()
-        )
-        hunks = tuple(
-            replace(hunk, state=HunkState.CONFLICTING, offset=None)
-            if hunk.file in renames
-            else hunk
-            for hunk in self._carried_hunks(facts, set())
-        )
-        evidence += self._evidence.moves(facts)
+        carried = carried_outcomes(facts, self._objects)
+        hunks = conflicting(carried, lambda hunk: hunk.file in renames)
+        evidence = self._evidence.renamed_apart(facts, renames) + self._evidence.moves(facts)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
     def _has_effect(self, facts: Facts) -> bool:
@@ -246,17 +211,14 @@ class Judge:
             if state is State.EMPTY
             for index in unit.hunks
         }
-        ruled = self._ruled(facts, self._carried_hunks(facts, upstream))
+        ruled = self._ruled(facts, carried_outcomes(facts, self._objects, upstream))
         if ruled is not None:
             return ruled
         twice = list(duplicates(self._span, units, states, facts))
         if twice:
-            hunks = tuple(
-                replace(hunk, state=HunkState.CONFLICTING, offset=None)
-                if any((hunk.file, hunk.index) == place for place, _ in twice)
-                else hunk
-                for hunk in self._carried_hunks(facts, upstream)
-            )
+            places = {place for place, _ in twice}
+            carried = carried_outcomes(facts, self._objects, upstream)
+            hunks = conflicting(carried, lambda hunk: (hunk.file, hunk.index) in places)
             trails, _ = self._follow(units, states, facts)
             landed = self._evidence.merged([trail for trail in trails if trail.landed])
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
@@ -268,32 +230,32 @@ class Judge:
             verdict = unsettled(trails)
             evidence = standing + self._evidence.merged(trails) + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-        carried = self._carry(facts)
+        rewritten = self._carry(facts)
         evidence = self._evidence.moves(facts)
         if upstream:
             verdict = Verdict.PARTIAL
             evidence += self._evidence.merged(trails)
-        elif carried.rewrite is Rewrite.HUNKS:
+        elif rewritten.rewrite is Rewrite.HUNKS:
             verdict = Verdict.ADAPTED
             evidence += self._evidence.context_changes(facts)
         else:
             verdict = Verdict.MOVED if facts.moves else Verdict.CLEAN
         evidence += self._evidence.undone(trails)
-        patch = self.with_predicates(carried.patch)
-        follows = patch is not carried.patch and not facts.moves
+        patch = self.predicates.followed(rewritten.patch)
+        follows = patch is not rewritten.patch and not facts.moves
         lost = self._lost_references(facts)
         splits = self._evidence.splits(facts)
         evidence += splits + self._evidence.unreferenced(lost)
         notes = (
             *(["predicate paths in the header follow a move"] if follows else []),
             *(f"directory-split: {item.text}" for item in splits),
-            *([FOR_GNU_PATCH] if carried.for_gnu_patch else []),
+            *([FOR_GNU_PATCH] if rewritten.for_gnu_patch else []),
             *(item.note for item in lost),
         )
         report = self._report(
             facts,
             verdict,
-            hunks=self._carried_hunks(facts, upstream),
+            hunks=carried_outcomes(facts, self._objects, upstream),
             evidence=evidence,
             notes=notes,
         )
@@ -314,42 +276,6 @@ class Judge:
             case.ours, {path: entry for path, entry in after.items() if entry != before[path]}
         )
         return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
-
-    def with_predicates(self, patch: Patch) -> Patch:
-        """``patch`` with the predicate paths of its header as they are on the new base."""
-        header = patch.header
-        paths = {
-            predicate.path
-            for predicate in (*header.retire_when, *header.expect, *header.verify)
-            if predicate.path is not None
-        }
-        moved = {
-            path: place.new
-            for path in sorted(paths)
-            if (place := self._span.place(path)).new not in (None, path)
-        }
-        return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
-
-    def _carried_hunks(
-        self, facts: Facts, upstream: set[tuple[str, int]]
-    ) -> tuple[HunkOutcome, ...]:
-        outcomes = []
-        for change in facts.case.patch.files:
-            entry = facts.entries.get(change.paths[0])
-            lines = split_lines(self._objects.blob(entry)) if change.hunks else []
-            places = locate(change.hunks, lines) if entry else None
-            for number, index in enumerate([hunk.index for hunk in change.hunks] or [0]):
-                offset = None
-                if places is not None and change.hunks:
-                    hunk = change.hunks[number]
-                    offset = places[number] - (hunk.old_start - bool(hunk.preimage))
-                taken = (change.paths[0], index) in upstream
-                outcomes.append(
-                    HunkOutcome(change.paths[0], index, HunkState.UPSTREAM)
-                    if taken
-                    else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
-                )
-        return tuple(outcomes)
 
     def _lost_references(self, facts: Facts) -> list[LostReference]:
         """The files that the patch edits and that nothing names any more."""
@@ -390,8 +316,8 @@ class Judge:
     def _judge_moved(
         self, facts: Facts, followed: Followed, found: tuple[Evidence, ...]
     ) -> Judgement:
-        patch = self.with_predicates(self._carry(followed.facts).patch)
-        hunks = self._carried_hunks(followed.facts, set())
+        patch = self.predicates.followed(self._carry(followed.facts).patch)
+        hunks = carried_outcomes(followed.facts, self._objects)
         evidence = found + self._evidence.moves(facts)
         report = self._report(followed.facts, Verdict.MOVED, hunks=hunks, evidence=evidence)
         return Judgement(report, patch)
@@ -433,32 +359,6 @@ class Judge:
         ]
         return marked, tuple(map(self._evidence.standing, standing))
 
-    def _by_rules(
-        self, patch: Patch, *, accepted: bool = False, moved: bool = False
-    ) -> tuple[Verdict, tuple[Evidence, ...]] | None:
-        expected = () if accepted else patch.header.expect
-        # that a path is missing says nothing if its code went elsewhere
-        ends = [
-            predicate
-            for predicate in patch.header.retire_when
-            if not (moved and predicate.kind is PredicateKind.PATH_MISSING)
-        ]
-        for verdict, answer, words in (
-            (Verdict.EXPIRED, self.predicates.fired(ends), "holds"),
-            (Verdict.DRIFTED, self.predicates.failed(expected), "does not hold"),
-        ):
-            if answer is not None:
-                field = "X-Retire-When" if verdict is Verdict.EXPIRED else "X-Expect"
-                evidence = self._span.evidence(
-                    EvidenceKind.PREDICATE,
-                    f"{field}: {answer.predicate.text} {words} on {self._span.new.name}"
-                    + (f" ({answer.words})" if answer.words else ""),
-                    self.predicates.since(answer),
-                    paths=(answer.path,) if answer.path else (),
-                )
-                return verdict, (evidence,)
-        return None
-
     def _ruled(
         self, facts: Facts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
     ) -> Judgement | None:
@@ -466,13 +366,14 @@ class Judge:
 
         ``hunks`` are what would become of them otherwise; those of an expired patch go with it.
         """
-        ruled = self._by_rules(facts.case.patch, accepted=facts.case.accepted, moved=moved)
+        case = facts.case
+        ruled = self.predicates.ruling(case.patch, accepted=case.accepted, moved=moved)
         if ruled is None:
             return None
         verdict, evidence = ruled
         if verdict is Verdict.EXPIRED:
-            hunks = outcomes(facts.case.patch, HunkState.GONE)
-        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+            hunks = outcomes(case.patch, HunkState.GONE)
+        return Judgement(self._report(facts, verdict, hunks=hunks, evidence=(evidence,)))
 
     def _report(
         self,
@@ -493,16 +394,3 @@ class Judge:
             notes=notes,
             kind=patch.header.kind,
         )
-
-
-def _unseen(patch: Patch, evidence: Evidence, places: Sequence[str | None]) -> Judgement:
-    """A patch that is carried byte for byte, for it cannot be judged."""
-    report = PatchReport(
-        name=patch.name,
-        verdict=Verdict.NOT_COVERED,
-        paths=tuple(map(PathChange, patch.paths, places)),
-        hunks=outcomes(patch, HunkState.UNCOVERED),
-        evidence=(evidence,),
-        kind=patch.header.kind,
-    )
-    return Judgement(report, patch)

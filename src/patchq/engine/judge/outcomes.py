@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from patchq.engine.judge.case import Facts
 from patchq.engine.judge.landing.history_walk import HunkHistory
 from patchq.engine.judge.landing.text_check import State
+from patchq.engine.series.hunks import locate
 from patchq.engine.workspace.upstream_range import Whereabouts
 from patchq.git.history import CommitInfo
+from patchq.git.objects import Objects
+from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
 from patchq.model.verdict import HunkOutcome, HunkState, Verdict
 
@@ -18,6 +22,39 @@ def outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
         HunkOutcome(change.paths[0], index, state)
         for change in patch.files
         for index in ([hunk.index for hunk in change.hunks] or [0])
+    )
+
+
+def carried_outcomes(
+    facts: Facts, objects: Objects, upstream: Collection[tuple[str, int]] = ()
+) -> tuple[HunkOutcome, ...]:
+    """The hunks of a patch that is carried, but for those that ``upstream`` has."""
+    found = []
+    for change in facts.case.patch.files:
+        entry = facts.entries.get(change.paths[0])
+        lines = split_lines(objects.blob(entry)) if change.hunks else []
+        places = locate(change.hunks, lines) if entry else None
+        for number, index in enumerate([hunk.index for hunk in change.hunks] or [0]):
+            offset = None
+            if places is not None and change.hunks:
+                hunk = change.hunks[number]
+                offset = places[number] - (hunk.old_start - bool(hunk.preimage))
+            taken = (change.paths[0], index) in upstream
+            found.append(
+                HunkOutcome(change.paths[0], index, HunkState.UPSTREAM)
+                if taken
+                else HunkOutcome(change.paths[0], index, HunkState.CARRIED, offset)
+            )
+    return tuple(found)
+
+
+def conflicting(
+    hunks: Iterable[HunkOutcome], which: Callable[[HunkOutcome], bool]
+) -> tuple[HunkOutcome, ...]:
+    """``hunks``, some of which cannot be carried."""
+    return tuple(
+        replace(hunk, state=HunkState.CONFLICTING, offset=None) if which(hunk) else hunk
+        for hunk in hunks
     )
 
 

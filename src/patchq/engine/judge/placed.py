@@ -18,6 +18,7 @@ from patchq.engine.judge.judge import RULES, Judge
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.predicates import SpanPredicates
+from patchq.engine.judge.unmerged import uncovered, unjudged
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -166,7 +167,7 @@ class PlaceJudge:
             if isinstance(error, PatchRefusedError) and error.onto == placed.old.name:
                 if placed.inactive:
                     words = f"its guards are off, and it {error.message}"
-                    return self.judge.unjudged(placed.patch, words)
+                    return unjudged(placed.patch, words)
                 raise
             if ends_all(error):
                 raise
@@ -174,9 +175,9 @@ class PlaceJudge:
 
     def _judge(self, placed: Placed) -> Judgement:
         patch = placed.patch
-        uncovered = self.judge.uncovered(patch)
-        if uncovered is not None:
-            return uncovered
+        unseen = uncovered(self._span, patch)
+        if unseen is not None:
+            return unseen
         if placed.missing:
             return self.judge.without_base(patch, placed.missing, inactive=placed.inactive)
         if not placed.lost:

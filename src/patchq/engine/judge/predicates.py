@@ -10,11 +10,13 @@ from posixpath import dirname
 from patchq.engine.build.layout import LISTS, is_cmake
 from patchq.engine.build.project_dir import known_directories, project_at
 from patchq.engine.predicates import Predicates
+from patchq.engine.series.rewrite import with_moved_predicates
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind
+from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 
 _NOT_OF_TEXT = (PredicateKind.GATE, PredicateKind.ARCH)
 
@@ -66,6 +68,49 @@ class SpanPredicates:
                 break
             found = commit
         return found
+
+    def ruling(
+        self, patch: Patch, *, accepted: bool = False, moved: bool = False
+    ) -> tuple[Verdict, Evidence] | None:
+        """The verdict that the patch's own rules ask for, with the reason; None if they are silent.
+
+        Drift that a reviewer ``accepted`` is none. If code ``moved`` elsewhere, that its path is
+        missing says nothing.
+        """
+        ends = [
+            predicate
+            for predicate in patch.header.retire_when
+            if not (moved and predicate.kind is PredicateKind.PATH_MISSING)
+        ]
+        expected = () if accepted else patch.header.expect
+        for verdict, field, answer, words in (
+            (Verdict.EXPIRED, "X-Retire-When", self.fired(ends), "holds"),
+            (Verdict.DRIFTED, "X-Expect", self.failed(expected), "does not hold"),
+        ):
+            if answer is not None:
+                text = f"{field}: {answer.predicate.text} {words} on {self._span.new.name}"
+                return verdict, self._span.evidence(
+                    EvidenceKind.PREDICATE,
+                    text + (f" ({answer.words})" if answer.words else ""),
+                    self.since(answer),
+                    paths=(answer.path,) if answer.path else (),
+                )
+        return None
+
+    def followed(self, patch: Patch) -> Patch:
+        """``patch`` with the predicate paths of its header as they are on the new base."""
+        header = patch.header
+        paths = {
+            predicate.path
+            for predicate in (*header.retire_when, *header.expect, *header.verify)
+            if predicate.path is not None
+        }
+        moved = {
+            path: place.new
+            for path in sorted(paths)
+            if (place := self._span.place(path)).new not in (None, path)
+        }
+        return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
 
     def depends_on(self, patch: Patch) -> list[object]:
         """What the answers for ``patch`` depend on besides trees, for keys of kept answers.

@@ -198,7 +198,7 @@ class SeriesRun:
         tree = self._span.store.objects.overlay(collision.case.ours, solved.files)
         if tree == collision.case.ours:
             return judgement
-        patch = self._judge.judge.with_predicates(
+        patch = self._judge.judge.predicates.followed(
             patch_to(self._span.store, self._stack, collision, tree)
         )
         self.remembered.update(dict.fromkeys(solved.names))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, layout
 from patchq.engine.rebase.new_series import new_directory
 from patchq.engine.rebase.operation import (
@@ -394,7 +394,7 @@ def _resolved(
     name = collision.case.patch.name
     patch = patch_to(store, stack, collision, tree)
     span = project.upstream_range(operation.source, operation.onto)
-    content = Judge(span, stack, patch.paths).with_predicates(patch).raw
+    content = SpanPredicates(span).followed(patch).raw
     changed = changed_paths(store.objects, collision.case.ours, tree)
     kept = remember(collision, tree, changed, store.objects, onto=operation.onto)
     decision = Decision(name, DecisionKind.RESOLVED, content=content, resolutions=kept)

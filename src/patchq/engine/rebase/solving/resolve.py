@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, collide, layout
 from patchq.engine.rebase.recorded_resolutions import remember
 from patchq.engine.rebase.resolved_patch import changed_paths, patch_to
@@ -116,7 +116,7 @@ def finish(project: Project) -> Edited:
     made = take(project, state.tag, collision, wanted)
     store = project.store
     patch = patch_to(store, question.stack, collision, made.tree)
-    patch = Judge(question.span, question.stack, patch.paths).with_predicates(patch)
+    patch = SpanPredicates(question.span).followed(patch)
     changed = changed_paths(store.objects, collision.case.ours, made.tree)
     kept = remember(collision, made.tree, changed, store.objects, onto=state.tag)
     edited = question.joined(patch)
