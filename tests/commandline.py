@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import forkserver
+from forkserver import Harm
 
 import patchq
 
@@ -32,11 +33,11 @@ class CommandLine:
         stdin: str = "",
         env: Mapping[str, str] | None = None,
         fresh: bool = False,
-        kill_at: int = 0,
+        harm: Harm | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run ``patchq args`` in ``cwd`` with ``env`` added; streams as text, any exit status.
 
-        ``fresh`` starts an interpreter for it. For ``kill_at`` see :mod:`forkserver`.
+        ``fresh`` starts an interpreter for it. For ``harm`` see :mod:`forkserver`.
         """
         words = [str(arg) for arg in args]
         environment = {
@@ -47,8 +48,8 @@ class CommandLine:
             **(env or {}),
         }
         if not fresh and _READ_AT_START.isdisjoint(env or {}):
-            return forkserver.run(words, cwd, stdin, environment, kill_at)
-        assert not kill_at
+            return forkserver.run(words, cwd, stdin, environment, harm)
+        assert not harm
         return subprocess.run(
             [sys.executable, "-m", "patchq", *words],
             cwd=cwd,

@@ -2,15 +2,16 @@
 
 Started as a program it is the server on a Unix socket. Each connection is a request of its own:
 arguments, directory, environment and standard input come in, exit status and both streams go out.
-A request may ask that the child kills itself with SIGKILL just before the n-th step in which it
-changes the workspace.
+A request may ask for a :class:`Harm` that befalls the command.
 """
 
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -20,30 +21,49 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-_CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"}
+_RELEASES = {"os.remove", "os.rmdir", "os.rename"}  # they need no space
+_CHANGES = {*_RELEASES, "os.mkdir", "os.truncate", "os.link", "os.symlink", "os.chmod"}
 _GIT_CHANGES = {"worktree", "sparse-checkout", "read-tree", "update-index", "index-pack"}
 _LENGTH = 8
 
 
+@dataclass(frozen=True)
+class Harm:
+    """What befalls a command at the ``at``-th step in which it changes files; counted from 1.
+
+    ``kind`` is the name of a signal, such as KILL, which comes just before the step, or of an
+    error, such as ENOSPC, with which that step and all later ones fail. ``git`` kills the
+    ``at``-th git as soon as it has been started, ``files`` lets only ``at`` files be open.
+    """
+
+    kind: str
+    at: int
+
+
 def run(
-    args: Sequence[str], cwd: Path, stdin: str, environment: Mapping[str, str], kill_at: int = 0
+    args: Sequence[str],
+    cwd: Path,
+    stdin: str,
+    environment: Mapping[str, str],
+    harm: Harm | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``patchq args`` in a fork of this process's server, which has imported all of patchq.
 
-    With a ``kill_at`` of -1 the last line on stderr says how many steps there are.
+    If something is to befall it, the last line on stderr says how many steps there were.
     """
     request = {
         "args": list(args),
         "cwd": str(cwd),
         "stdin": stdin,
         "env": dict(environment),
-        "kill_at": kill_at,
+        "harm": asdict(harm) if harm else None,
     }
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(_server())
@@ -108,33 +128,66 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     return b"".join(parts)
 
 
-class _Killer:
-    """An audit hook that counts the steps that change files below ``root``."""
+class _Harmer:
+    """Does a :class:`Harm` to this process; as an audit hook it sees the steps."""
 
-    def __init__(self, root: str, kill_at: int):
+    def __init__(self, root: str, harm: Harm):
         self._root = root
-        self._kill_at = kill_at
+        self._harm = harm
+        self._error = getattr(errno, harm.kind, None)
         self.count = 0
 
-    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        if self._changes(event, args):
-            self.count += 1
-            if self.count == self._kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
+    def begin(self) -> None:
+        """From now on."""
+        if self._harm.kind == "git":
+            self._count_git()
+        elif self._harm.kind == "files":
+            limit = self._harm.at
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        else:
+            if self._error is None and self._harm.kind != "KILL":
+                # ignored in what runs behind nohup or a shell's ``&``
+                signal.signal(getattr(signal, f"SIG{self._harm.kind}"), signal.SIG_DFL)
+            sys.addaudithook(self._hook)
+
+    def _count_git(self) -> None:
+        started = subprocess.Popen.__init__
+
+        def start(process: Any, command: Any, *args: Any, **options: Any) -> None:
+            started(process, command, *args, **options)
+            if Path(str(command[0])).name == "git":
+                self.count += 1
+                if self.count == self._harm.at:
+                    process.kill()
+
+        subprocess.Popen.__init__ = start  # type: ignore[assignment,method-assign]
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self._changes(event, args):
+            return
+        self.count += 1
+        if self._error is not None and self.count >= self._harm.at > 0:
+            raise OSError(self._error, os.strerror(self._error), str(args[0]))
+        if self._error is None and self.count == self._harm.at:
+            os.kill(os.getpid(), getattr(signal, f"SIG{self._harm.kind}"))
 
     def _changes(self, event: str, args: tuple[Any, ...]) -> bool:
         if event == "subprocess.Popen":
-            return not _GIT_CHANGES.isdisjoint(map(str, args[1]))
+            return self._error is None and not _GIT_CHANGES.isdisjoint(map(str, args[1]))
         if event == "open":
             path, mode, flags = args
             writes = bool(flags & (os.O_WRONLY | os.O_RDWR)) or bool(
                 mode and set(mode) & set("wax+")
             )
             return writes and self._inside(path)
+        if event in _RELEASES and self._harm.kind == "ENOSPC":
+            return False
         return event in _CHANGES and self._inside(args[0])
 
     def _inside(self, path: object) -> bool:
         name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
+        if self._error is not None:  # a disk is full for caches and temporary files too
+            return name.startswith("/") and not name.startswith(("/dev/", "/proc/"))
         caches = ("/.patchq/cache/", "/.patchq/lock")
         return name.startswith(self._root) and not any(cache in name for cache in caches)
 
@@ -195,9 +248,10 @@ def _run(request: dict[str, Any]) -> None:
     os.environ.update(request["env"])
     time.tzset()
     sys.argv = ["patchq", *request["args"]]
-    killer = _Killer(request["cwd"], request["kill_at"])
-    if request["kill_at"]:
-        sys.addaudithook(killer)
+    harm = request["harm"] and Harm(**request["harm"])
+    harmer = harm and _Harmer(request["cwd"], harm)
+    if harmer:
+        harmer.begin()
     try:
         main()
         code = 0
@@ -207,8 +261,8 @@ def _run(request: dict[str, Any]) -> None:
         sys.excepthook(*sys.exc_info())
         code = 1
     sys.stdout.flush()
-    if request["kill_at"] < 0:
-        sys.stderr.write(f"steps: {killer.count}\n")
+    if harmer:
+        sys.stderr.write(f"steps: {harmer.count}\n")
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

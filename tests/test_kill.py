@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine
-from forkserver import steps
+from forkserver import Harm, steps
 from miniature import Miniature
 from workspaces import make_workspace
 
@@ -147,13 +147,13 @@ def test_killed_anywhere(
 ) -> None:
     scene = scenes[name]
     whole = copied(scene.before, tmp_path / "whole")
-    count = steps(patchq(*scene.command, cwd=whole.root, kill_at=-1))
+    count = steps(patchq(*scene.command, cwd=whole.root, harm=Harm("KILL", -1)))
     assert count > 2
     # a dozen steps spread over the command, its last ones always
     points = sorted({*range(1, count + 1, 1 + count // 12), count - 2, count - 1, count})
     for point in points:
         killed = copied(scene.before, tmp_path / f"{point}")
-        done = patchq(*scene.command, cwd=killed.root, kill_at=point)
+        done = patchq(*scene.command, cwd=killed.root, harm=Harm("KILL", point))
         assert done.returncode == -signal.SIGKILL, (point, done.stderr)
         goes_on = copied(killed, tmp_path / f"{point}-on")
         status = patchq("status", cwd=killed.root)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -115,13 +115,14 @@ class Worktree:
         self.path = path
         self._directory = store.directory.absolute() / "worktrees" / path.name
 
-    def lay_out(self, layout: WorktreeLayout) -> None:
+    def lay_out(self, layout: WorktreeLayout, *, then: Iterable[str] = ()) -> None:
         """Make the worktree anew. Cut off half-way, it does not :meth:`hold <holds>` the layout.
 
-        Raises :class:`FindingsError` if there are files that the layout does not have as they are:
-        nobody knows what they are for, so they are moved aside, and nothing else is done.
+        Raises :class:`FindingsError` if there are files that neither the layout nor one of the
+        trees ``then``, which the caller goes on to, has as they are: nobody knows what they are
+        for, so they are moved aside, and nothing else is done.
         """
-        kept = self.keep_aside(layout.tree)
+        kept = self._move_aside([layout.tree, *then], {})
         if kept is not None:
             raise FindingsError(
                 f"{self.path} held files that patchq did not put there: {kept}",

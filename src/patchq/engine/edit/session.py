@@ -52,6 +52,7 @@ def begin(
     author = user_identity(workspace.root)
     tree, parent = base.tree, base.commit
     commits: dict[str, str] = {}
+    trees = []
     for patch in patches:
         try:
             tree = restacker.stack.apply(tree, patch, onto=tag).tree
@@ -61,12 +62,13 @@ def begin(
         parent = commits[patch.name] = write_patch_commit(
             store.objects, tree, parent, words, patch.name
         )
+        trees.append(tree)
     top = commits[upto] if upto else parent
     if new is not None and new.name in directory.series.names:
         raise InputError(f"{new.name} is in the series already", where=directory.series.where)
     layout = WorktreeLayout(parent, base.commit, tree, None, {})
     worktree = worktree_of(workspace, store)
-    worktree.lay_out(layout)
+    worktree.lay_out(layout, then=trees)
     messages = [store.objects.read(commit) for commit in commits.values()]
     worktree.configure("core.commentChar", comment_character(messages))
     worktree.mark("base", base.commit)

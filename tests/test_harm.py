@@ -1,0 +1,119 @@
+"""What can befall a command that writes: before or after, never between, and no traceback.
+
+SIGKILL, the signals that end a program, the death of a git, errors of the disk, too few open
+files; in every writing command. A short form tries a few steps of each, the long one all of them.
+The flow of a conflict has a harness of its own (``test_kill.py``).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from zlib import crc32
+
+import pytest
+from forkserver import Harm
+from trials import TRIALS, Ground, make_ground
+
+pytestmark = pytest.mark.slow
+
+_FORMS = pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.release)], ids=["short", "long"]
+)
+_SIGNALS = ("INT", "TERM", "HUP")
+_ERRORS = ("ENOSPC", "EIO", "EROFS", "EMFILE")
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    return make_ground(tmp_path_factory.mktemp("harm"))
+
+
+def places(name: str, kind: str, count: int, samples: int | None = None) -> Iterator[int]:
+    """All steps, or ``samples`` of them: others for each command, the same in each run."""
+    if samples is None or samples >= count:
+        yield from range(1, count + 1)
+        return
+    for sample in range(samples):
+        yield crc32(f"{name} {kind} {sample}".encode()) % count + 1
+
+
+def check(done: CompletedProcess[str], harm: Harm) -> None:
+    """Whatever befell it, it says so in words."""
+    assert done.returncode in (0, 1, 2, 3), (harm, done.stderr)
+    assert "fault of patchq" not in done.stderr, (harm, done.stderr)
+    assert "Traceback" not in done.stderr, (harm, done.stderr)
+
+
+@_FORMS
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_killed_command(ground: Ground, name: str, every: bool) -> None:
+    scene = ground.scene(name)
+    for step in places(name, "KILL", scene.steps("KILL"), None if every else 2):
+        done = scene.befall(Harm("KILL", step))
+        assert done.returncode == -signal.SIGKILL, (step, done.stderr)
+        scene.check(settled=False)
+        count("kills")
+
+
+@_FORMS
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_killed_git(ground: Ground, name: str, every: bool) -> None:
+    scene = ground.scene(name)
+    for step in places(name, "git", scene.steps("git"), None if every else 1):
+        harm = Harm("git", step)
+        check(scene.befall(harm), harm)
+        scene.check(settled=True)
+        count("killed gits")
+
+
+@_FORMS
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_signal(ground: Ground, name: str, every: bool) -> None:
+    scene = ground.scene(name)
+    for step in places(name, "signal", scene.steps("TERM"), None if every else 1):
+        kind = _SIGNALS[step % len(_SIGNALS)]
+        done = scene.befall(Harm(kind, step))
+        expected = (128 + getattr(signal, f"SIG{kind}"), scene.trial.code)
+        assert done.returncode in expected, (kind, step, done.stderr)
+        scene.check(settled=True)
+        count("signals")
+
+
+@_FORMS
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_failing_disk(ground: Ground, name: str, every: bool) -> None:
+    scene = ground.scene(name)
+    for step in places(name, "disk", scene.steps("EIO"), 24 if every else 1):
+        harm = Harm(_ERRORS[step % len(_ERRORS)], step)
+        done = scene.befall(harm)
+        check(done, harm)
+        scene.check(settled="could neither be finished nor taken back" not in done.stderr)
+        count("errors of the disk")
+
+
+@_FORMS
+@pytest.mark.parametrize("name", TRIALS)
+def test_few_open_files(ground: Ground, name: str, every: bool) -> None:
+    scene = ground.scene(name)
+    for limit in (*range(3, 16), 20, 30) if every else (3 + crc32(name.encode()) % 13,):
+        harm = Harm("files", limit)
+        check(scene.befall(harm), harm)
+        scene.check(settled=True)
+        count("limits of open files")
+
+
+def test_the_place_of_a_step_is_within_the_command() -> None:
+    found = list(places("x", "KILL", 3))
+    assert found == [1, 2, 3]
+    assert set(places("x", "KILL", 30, samples=9)) <= set(range(1, 31))
+
+
+def count(what: str) -> None:
+    """Add one to the cases that were run, in the file that $PATCHQ_CASES names."""
+    if name := os.environ.get("PATCHQ_CASES"):
+        with Path(name).open("a") as file:
+            file.write(f"{what}\n")
