@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from patchq.archives import reader as archive
+from patchq.archives import entries
 from patchq.archives.reader import (
     default_excludes,
     import_archive,
@@ -259,7 +259,7 @@ def test_a_zip_with_a_name_twice(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "SIZE_LIMIT", 1 << 20)
+    monkeypatch.setattr(entries, "SIZE_LIMIT", 1 << 20)
     zeros = bytes(600_000)
     for file in (
         make_tar(tmp_path / "p.tgz", [regular("p/a", zeros), regular("p/b", zeros)]),

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from patchq.engine.workspace.kept_aside import aside
 from patchq.engine.workspace.locking import exclusive
-from patchq.engine.workspace.transaction import KEPT, Transaction, aside, recover, undo
+from patchq.engine.workspace.transaction import KEPT, Transaction, recover, undo
 from patchq.errors import InputError, PatchqError
 from patchq.model.workspace import Workspace
 

@@ -11,7 +11,7 @@ from patchq.cli.options import Json
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
-    from patchq.engine.workspace.transaction import Journal, StagedPath
+    from patchq.engine.workspace.journal import Journal, StagedPath
 
 
 def undo(
@@ -34,6 +34,8 @@ def undo(
       patchq undo
     """
     from patchq.engine.workspace import transaction
+    from patchq.engine.workspace.journal import Kind
+    from patchq.engine.workspace.kept_aside import aside
     from patchq.errors import InputError
 
     run = session(context)
@@ -55,8 +57,8 @@ def undo(
     else:
         typer.echo(f"took back `{journal.label}`")
     for change in journal.changes:
-        if change.kind is transaction.Kind.KEPT:
-            kept = transaction.aside(workspace.root, workspace.root / change.path)
+        if change.kind is Kind.KEPT:
+            kept = aside(workspace.root, workspace.root / change.path)
             place = kept.relative_to(workspace.root)
             run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
 
@@ -68,7 +70,7 @@ def _print_json(journal: Journal, *, dry_run: bool) -> None:
 
 
 def _outcome(change: StagedPath) -> str:
-    from patchq.engine.workspace.transaction import Kind
+    from patchq.engine.workspace.journal import Kind
 
     if change.kind is Kind.KEPT:
         return "kept aside"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from patchq.engine.rebase.conflict import Collision
-from patchq.engine.workspace.transaction import aside
+from patchq.engine.workspace.kept_aside import aside
 from patchq.errors import InputError, Where
 from patchq.git.objects import (
     SYMLINK_MODE,

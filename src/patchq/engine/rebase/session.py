@@ -42,8 +42,9 @@ from patchq.engine.rebase.resolved_patch import (
 from patchq.engine.rebase.resurfaced import keep_resurfaced
 from patchq.engine.rebase.series_run import Progress, Stop
 from patchq.engine.series.stack import Stack
+from patchq.engine.workspace.kept_aside import keep_aside, kept_aside
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.transaction import Transaction, keep_aside, kept_aside
+from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
