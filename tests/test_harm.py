@@ -8,13 +8,17 @@ The flow of a conflict has a harness of its own (``test_kill.py``).
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
 from zlib import crc32
 
 import pytest
+from commandline import SOURCES
 from forkserver import Harm
 from trials import TRIALS, Ground, make_ground
 
@@ -104,6 +108,67 @@ def test_few_open_files(ground: Ground, name: str, every: bool) -> None:
         check(scene.befall(harm), harm)
         scene.check(settled=True)
         count("limits of open files")
+
+
+# What is left on the file system, in KiB; on the last one nothing can be written at all.
+_ROOM = (0, 4, 8, 12, 20, 32, 48, 64, 96, 128, 192, 256, None)
+_ON_A_SMALL_ONE = """
+set -e
+mount -t tmpfs -o size=64m none "$1"
+cp -a "$2/." "$1"
+cd "$1"
+used=$(df -k --output=used . | tail -1)
+if [ "$3" = None ]; then mount -o remount,ro "$1"; else
+    mount -o remount,size=$((used + $3))k "$1"; fi
+shift 4
+code=0
+"$@" || code=$?
+cd /
+cp -a "$ROOT/." "$KEPT"
+exit $code
+"""
+
+
+@_FORMS
+@pytest.mark.parametrize(
+    "name", ["import", "lock", "edit", "rebase", "rebase --continue", "export"]
+)
+def test_a_full_file_system(
+    ground: Ground, name: str, every: bool, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A real one, in a mount namespace; and one that is mounted read-only."""
+    allowed = ["unshare", "--map-root-user", "--mount"]
+    if not shutil.which("unshare") or subprocess.run([*allowed, "true"], check=False).returncode:
+        pytest.skip("mount namespaces are not allowed here")
+    scene = ground.scene(name)
+    samples = (crc32(name.encode()) % (len(_ROOM) - 1), len(_ROOM) - 1)
+    for room in _ROOM if every else [_ROOM[sample] for sample in samples]:
+        scene.ground.restore(name)
+        kept = tmp_path_factory.mktemp("kept")
+        done = subprocess.run(
+            [
+                *(*allowed, "sh", "-c", _ON_A_SMALL_ONE, "sh", str(ground.root)),
+                *(str(ground.home / "states" / name), str(room), "--"),
+                *(sys.executable, "-m", "patchq", *scene.trial.command),
+            ],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "PYTHONPATH": SOURCES,
+                "ROOT": str(ground.root),
+                "KEPT": str(kept),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        check(done, Harm(f"{room} KiB", 0))
+        if room is None:
+            assert done.returncode, done.stdout
+        shutil.rmtree(ground.root)
+        shutil.move(kept, ground.root)
+        scene.check(settled="could neither be finished nor taken back" not in done.stderr)
+        count("full file systems")
 
 
 def test_the_place_of_a_step_is_within_the_command() -> None:

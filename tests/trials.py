@@ -66,14 +66,21 @@ class Ground:
         return self.patchq(*command, cwd=self.root, harm=harm)
 
     def content(self) -> dict[str, bytes]:
-        """All files but patchq's own state and the given ones, without what says when they were
-        written."""
-        found = {}
-        for file in sorted(self.root.rglob("*")):
-            name = str(file.relative_to(self.root))
-            if file.is_file() and not name.startswith((".patchq/", "given/")):
-                found[name] = _undated(file.read_bytes())
-        return found
+        """All files without what says when they were written.
+
+        That is, but for patchq's own state, the given files, and what stands beside an export:
+        the export itself comes last.
+        """
+        files = (file for file in sorted(self.root.rglob("*")) if file.is_file())
+        names = {str(file.relative_to(self.root)): file for file in files}
+        return {
+            name: _undated(file.read_bytes())
+            for name, file in names.items()
+            if not name.startswith((".patchq/", "given/", ".out")) and not _BESIDE.search(name)
+        }
+
+
+_BESIDE = re.compile(r"^out.*\.(?:verify\.json|export\.json|sha256)$")
 
 
 def _undated(raw: bytes) -> bytes:
@@ -282,8 +289,8 @@ class Scene:
                 assert done.returncode in codes, done.stdout + done.stderr
                 assert not (self.trial.once and self._is_under_way())
                 assert ground.content() == self.after
-        left = [file.name for file in ground.workspace.state_dir.glob("*.new")]
-        assert not left
+                assert not list(ground.root.glob(".out*"))
+        assert not list(ground.workspace.state_dir.glob("*.new"))
         assert not [name for name in found if name.endswith(".new")]
 
     def _is_under_way(self) -> bool:
