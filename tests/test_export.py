@@ -21,11 +21,11 @@ from miniature import symlink as link
 from workspaces import make_workspace, open_project, pinned
 
 from patchq.engine.export.export import export_series
-from patchq.engine.export.formats import ExportFormat
 from patchq.engine.export.manifest import MANIFEST
 from patchq.engine.export.prepare import default_name, prepare_export
 from patchq.engine.series.selection import select
 from patchq.errors import InputError
+from patchq.model.export_format import ExportFormat
 from patchq.model.lock import Archive, Lock
 from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import Verdict

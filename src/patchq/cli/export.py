@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,34 +14,16 @@ from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import FindingsError, InputError
+from patchq.model.export_format import BuildMode, ExportFormat
 from patchq.scratch import scratch_root
 
 if TYPE_CHECKING:
     from patchq.engine.export.building import Building
     from patchq.engine.export.export import Exported
-    from patchq.engine.export.formats import ExportFormat
     from patchq.engine.export.prepare import Prepared
     from patchq.model.verification import Failure
 
 _STDOUT = Path("-")
-
-
-class _Format(StrEnum):
-    DIRECTORY = "dir"
-    TAR = "tar"
-    TAR_GZ = "tar.gz"
-    TAR_XZ = "tar.xz"
-    TAR_ZST = "tar.zst"
-    ZIP = "zip"
-    PATCHES = "patches"
-    QUILT = "quilt"
-    GIT = "git"
-
-
-class _Mode(StrEnum):
-    VENV = "venv"
-    IMAGE = "image"
-    CONTAINER = "container"
 
 
 def export(
@@ -58,7 +39,7 @@ def export(
         ),
     ] = None,
     form: Annotated[
-        _Format | None,
+        ExportFormat | None,
         typer.Option(
             "--format", help="Default: what PATH ends in; a directory if it says nothing."
         ),
@@ -99,12 +80,12 @@ def export(
         typer.Option("--print-build", help="Print how the export is built; write nothing."),
     ] = False,
     mode: Annotated[
-        _Mode,
+        BuildMode,
         typer.Option(
             "--build-mode",
             help="With --print-build: a new environment, an image with PyTorch, a container file.",
         ),
-    ] = _Mode.VENV,
+    ] = BuildMode.VENV,
     json: Annotated[bool, typer.Option("--json", help="Say what was written as JSON.")] = False,
 ) -> None:
     """Write a tag's patched source tree.
@@ -124,7 +105,7 @@ def export(
       patchq export v0.5.17 --format git -o tree.git
       patchq export v0.5.17 --print-build --build-mode container
     """
-    from patchq.engine.export.building import BuildMode, render_build
+    from patchq.engine.export.building import render_build
     from patchq.engine.export.prepare import Part, default_name, prepare_export
     from patchq.engine.series.selection import select
 
@@ -148,7 +129,7 @@ def export(
             run.notice(f"{step.patch.name} was applied with fuzz {step.fuzz}: look at its result")
     building = _building(run, prepared, vendor, wheel_cache)
     if print_build:
-        typer.echo(render_build(building, BuildMode(mode.value)), nl=False)
+        typer.echo(render_build(building, mode), nl=False)
         return
     place = to or Path(default_name(run.lock, tag) + chosen.ending)
     beside = {} if no_verify else {"verify.json": _verified(run, prepared, fuzz)}
@@ -161,12 +142,10 @@ def export(
     _say(run, exported, place, prepared, json=json)
 
 
-def _form(form: _Format | None, to: Path | None) -> ExportFormat:
-    from patchq.engine.export.formats import ExportFormat
-
+def _form(form: ExportFormat | None, to: Path | None) -> ExportFormat:
     if to != _STDOUT:
-        return ExportFormat(form.value) if form else ExportFormat.of(to)
-    chosen = ExportFormat(form.value) if form else ExportFormat.TAR
+        return form or ExportFormat.of(to)
+    chosen = form or ExportFormat.TAR
     if not chosen.is_packed:
         raise InputError(
             f"--format {chosen.value} is no single file, which standard output takes",

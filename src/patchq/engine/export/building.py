@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from patchq.engine.export.constraints import install_options, pin_files
@@ -17,6 +16,7 @@ from patchq.engine.export.wheel_cache import FACTS, SUMS, CachedWheel
 from patchq.engine.verify.runtime import TORCH, TargetRuntime
 from patchq.errors import InputError
 from patchq.model.building import Jobs, Step, fill
+from patchq.model.export_format import BuildMode
 
 _HERE = "$PWD"
 _SOURCE = "/src"
@@ -28,14 +28,6 @@ _MACHINES = {"aarch64": "linux/arm64", "x86_64": "linux/amd64"}
 _IMAGE_VARIABLES = "PIP_CONSTRAINT, PIP_BUILD_CONSTRAINT, UV_CONSTRAINT, UV_BUILD_CONSTRAINT, " + (
     "UV_OVERRIDE"
 )
-
-
-class BuildMode(Enum):
-    """What a build runs in."""
-
-    VENV = "venv"  # a new environment, PyTorch installed as pinned
-    IMAGE = "image"  # a machine or image that has PyTorch
-    CONTAINER = "container"  # a container file
 
 
 @dataclass(frozen=True)

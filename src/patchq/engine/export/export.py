@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patchq import __version__
 from patchq.engine.export.constraints import CONSTRAINTS, OVERRIDES, pin_files
-from patchq.engine.export.formats import ExportFormat, Placed, make
+from patchq.engine.export.formats import Placed, make
 from patchq.engine.export.manifest import (
     MANIFEST,
     render_manifest,
@@ -30,6 +30,7 @@ from patchq.engine.verify.requirements import PYPROJECT
 from patchq.errors import InputError
 from patchq.git.search import lines_with_words
 from patchq.git.tarball import Snapshot, add_to_tar, differing, write_tar
+from patchq.model.export_format import ExportFormat
 
 ARCHIVAL = ".git_archival.txt"
 RECORD_SCHEMA = "patchq.export/1"

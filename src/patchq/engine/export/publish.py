@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from patchq.engine.export.formats import ExportFormat
 from patchq.errors import InputError
 from patchq.files import scratch_beside
+from patchq.model.export_format import ExportFormat
 
 
 def companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
