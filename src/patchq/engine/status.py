@@ -9,7 +9,6 @@ from typing import TypeVar
 from patchq.engine.edit import state as edit_state
 from patchq.engine.rebase.operation import Operation, is_under_way, load
 from patchq.engine.rebase.resurfaced import kept_resurfaced
-from patchq.engine.rebase.session import WORKTREE, judge_stopped, resume
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import newest
 from patchq.engine.workspace.upstream import open_upstream
@@ -99,6 +98,8 @@ def _rebase(
 ) -> RebaseStatus | None:
     if not is_under_way(workspace):
         return None
+    from patchq.engine.rebase.session import WORKTREE, judge_stopped, resume  # heavy
+
     if operation is None:
         return RebaseStatus("?", "?", "?", (), None, problem=problem)
     known = RebaseStatus(

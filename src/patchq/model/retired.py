@@ -105,6 +105,10 @@ def provided_by_upstream(records: Iterable[Retired]) -> frozenset[str]:
     )
 
 
+_document = lru_cache(maxsize=8)(parse)
+"""Records and lineage are in one file."""
+
+
 @lru_cache(maxsize=64)
 def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     """The records in ``raw``, in order.
@@ -112,7 +116,7 @@ def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
     Raises :class:`~patchq.errors.InputError` with the line for anything malformed, and for a
     patch that left twice at the same base.
     """
-    document = parse(raw, where)
+    document = _document(raw, where)
     if document is None:
         return ()
     records: dict[tuple[str, str], Retired] = {}
@@ -126,7 +130,7 @@ def read_retired(raw: bytes, where: Where) -> tuple[Retired, ...]:
 @lru_cache(maxsize=64)
 def read_lineage(raw: bytes, where: Where) -> Lineage:
     """What ``raw`` says of how the series goes on from the one before it; raises as above."""
-    document = parse(raw, where)
+    document = _document(raw, where)
     if document is None:
         return Lineage()
     fields = _fields(document)

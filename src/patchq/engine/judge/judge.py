@@ -49,9 +49,6 @@ from patchq.model.verdict import (
 
 FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
 
-RULES = 25
-"""Raised with every change that may give another verdict, so that kept ones are found anew."""
-
 
 class Judge:
     """Judges the patches of a series on one span."""

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from patchq.engine.judge.cache import VerdictCache
+from patchq.engine.judge.cache import RULES, VerdictCache
 from patchq.engine.judge.case import Case, Judgement
 from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
-from patchq.engine.judge.judge import RULES, Judge
+from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.predicates import SpanPredicates

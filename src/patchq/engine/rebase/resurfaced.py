@@ -10,10 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 
-from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.cache import RULES, kept_verdicts
 from patchq.engine.judge.case import Judgement
-from patchq.engine.judge.judge import RULES
-from patchq.engine.rebase.retired import recall
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
 from patchq.kept_answers import key_of
@@ -46,6 +44,8 @@ def find_resurfaced(project: Project, directory: SeriesDirectory) -> tuple[Remem
 def _remembered(
     project: Project, directory: SeriesDirectory, records: Iterable[Retired]
 ) -> Iterator[Remembered]:
+    from patchq.engine.rebase.retired import recall  # the judge, which `patchq status` needs not
+
     for record in records:
         # what is not available locally to judge it by is no finding
         with suppress(UpstreamError):
