@@ -11,7 +11,7 @@ from miniature import MakeMiniature, Miniature
 from seriesbench import USER, A, B, begin, changed
 from workspaces import add_series, make_workspace, open_project
 
-from patchq.engine.rebase.matrix import lifecycle
+from patchq.engine.rebase.matrix.lifecycle import lifecycle
 from patchq.engine.series.continuity import gaps
 from patchq.errors import Where
 from patchq.model.retired import Lineage, RecordState, Retired, read_lineage, read_retired

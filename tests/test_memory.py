@@ -14,7 +14,7 @@ from miniature import ENVIRONMENT, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
 from patchq.engine.rebase.forecast import forecast
-from patchq.engine.rebase.matrix import lifecycle, story
+from patchq.engine.rebase.matrix.lifecycle import lifecycle, story
 from patchq.engine.rebase.new_series import new_directory
 from patchq.engine.rebase.rebase import judge_series
 from patchq.engine.rebase.revive import revive

@@ -57,6 +57,16 @@ def report(
             "--effects", help="Evaluate the build too: what each carried patch changes in it."
         ),
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j",
+            "--jobs",
+            metavar="N",
+            min=1,
+            help="With --all: so many processes judge at once; default: one a core.",
+        ),
+    ] = None,
     fail_on: Annotated[
         str,
         typer.Option(
@@ -92,7 +102,7 @@ def report(
 
         if tag is not None:
             raise InputError("--all reports on every series; leave out the tag")
-        matrix = _lifecycle(run)
+        matrix = _lifecycle(run, jobs)
         matrix = Matrix(Wheels(run.project).in_columns(matrix.columns))
         if effects:
             matrix = Matrix(tuple(_with_effects_on(run, column) for column in matrix.columns))
@@ -158,13 +168,13 @@ def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
     return replace(judged, report=replace(judged.report, patches=tuple(told)))
 
 
-def _lifecycle(run: Session) -> Matrix:
+def _lifecycle(run: Session, jobs: int | None) -> Matrix:
     """The matrix; bases that are not here and cannot be fetched are left unjudged, and told."""
-    from patchq.engine.rebase.matrix import lifecycle
+    from patchq.engine.rebase.matrix.lifecycle import lifecycle
 
     with run.progress("judging every series") as progress:
         try:
-            return lifecycle(run.project, progress)
+            return lifecycle(run.project, progress, jobs=jobs)
         except MissingBasesError as error:
             names = error.names
     try:
@@ -172,7 +182,7 @@ def _lifecycle(run: Session) -> Matrix:
     except PatchqError as error:
         run.notice(f"not judged, for they are not fetched: {', '.join(names)}: {error}")
     with run.progress("judging every series") as progress:
-        return lifecycle(run.project, progress, partly=True)
+        return lifecycle(run.project, progress, partly=True, jobs=jobs)
 
 
 def _with_effects(run: Session, judged: Rebased) -> Report:

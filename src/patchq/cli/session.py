@@ -20,14 +20,13 @@ from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from patchq.engine.workspace.project import Project
     from patchq.engine.workspace.upstream import Upstream
     from patchq.git.remote import Remote
     from patchq.git.store import Store
     from patchq.model.lock import Lock
     from patchq.model.settings import Settings
+    from patchq.report.progress import Bar
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Session:
     upstream: str | None
     debug: bool
     quiet: bool = False
-    _shown: list[Status] = field(default_factory=list, compare=False)
+    _shown: list[Bar] = field(default_factory=list, compare=False)
 
     @cached_property
     def workspace(self) -> Workspace:
@@ -231,24 +230,24 @@ class Session:
         if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield _Progress(None)
             return
-        from patchq.report.terminal import Terminal
+        from patchq.report.progress import showing
 
-        with Terminal(stderr=True).status(what) as status:
-            self._shown.append(status)
+        with showing(what) as bar:
+            self._shown.append(bar)
             try:
-                yield _Progress(lambda text: status.update(f"{what}: {text}"))
+                yield _Progress(bar)
             finally:
-                self._shown.remove(status)
+                self._shown.remove(bar)
 
     @contextmanager
     def _fetching(self, words: str) -> Iterator[None]:
         """Say what is fetched, and leave the status line to git's own progress meanwhile."""
-        for status in self._shown:
-            status.stop()
+        for bar in self._shown:
+            bar.pause()
         self.notice(words)
         yield
-        for status in self._shown:
-            status.start()
+        for bar in self._shown:
+            bar.resume()
 
 
 def show_git_commands() -> None:
@@ -259,14 +258,14 @@ def show_git_commands() -> None:
 
 
 class _Progress:
-    """Takes the engine's progress calls and shows them on a status line, if there is one."""
+    """Takes the engine's progress calls and shows them, if there is a terminal to show them on."""
 
-    def __init__(self, show: object):
-        self._show = show
+    def __init__(self, bar: Bar | None):
+        self._bar = bar
 
     def __call__(self, done: int, total: int, name: str) -> None:
-        if callable(self._show):
-            self._show(f"{done}/{total} {name}")
+        if self._bar is not None:
+            self._bar.show(done, total, name)
 
 
 def session(context: typer.Context) -> Session:

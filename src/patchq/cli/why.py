@@ -30,7 +30,7 @@ def why(
       patchq why arch-prune.patch --onto v0.5.18
     """
     from patchq.cli import output
-    from patchq.engine.rebase.matrix import story
+    from patchq.engine.rebase.matrix.lifecycle import story
     from patchq.engine.verify.wheel.evidence import Wheels
     from patchq.report.story import render_story, render_story_json
 

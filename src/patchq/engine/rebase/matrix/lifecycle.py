@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from patchq.engine.rebase.decided import as_decided
+from patchq.engine.rebase.matrix.helpers import Helpers, cores
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.live import with_needed
@@ -16,22 +17,54 @@ from patchq.model.series import Guard, meant_name, near_names
 from patchq.model.verdict import Column, Matrix, Story
 
 
-def lifecycle(project: Project, progress: Progress = quiet, *, partly: bool = False) -> Matrix:
+def lifecycle(
+    project: Project,
+    progress: Progress = quiet,
+    *,
+    partly: bool = False,
+    jobs: int | None = None,
+) -> Matrix:
     """Every patch against every locked base from the first series on.
 
     On each base the newest series strictly before it is judged, as ``patchq rebase`` would; where
     the base has a series of its own, what that decided is told. Raises :class:`MissingBasesError`
-    if a base is not in the store; if ``partly``, the columns that need it are left unjudged.
+    if a base is not in the store; if ``partly``, the columns that need it are left unjudged. Up to
+    ``jobs`` processes judge at once, without it one a core if there is enough to do.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
     if not partly:
         _require(project, bases)
-    columns = []
-    for number, base in enumerate(bases, start=1):
-        columns.append(_column(project, base, names))
-        progress(number, len(bases), base.name)
+    before = {base.name: _before(project, base, names) for base in bases}
+    work = [(source, name) for name, source in before.items() if source is not None]
+    sizes = {source: len(project.workspace.series(source).names) for source, _ in work}
+    total = sum(sizes[source] for source, _ in work)
+    columns, done = [], 0
+    with Helpers(project, work, jobs or cores(), at_once=jobs is not None) as helpers:
+        for base in bases:
+            source = before[base.name]
+            if source is not None:
+                helpers.take((source, base.name))
+            columns.append(_column(project, base, names, _part(progress, done, total, base.name)))
+            done += sizes[source] if source is not None else 0
+            helpers.start()
     return Matrix(tuple(columns))
+
+
+def _part(progress: Progress, before: int, total: int, onto: str) -> Progress:
+    """``progress`` for one column, counted in patches of all of them."""
+
+    def told(done: int, _of: int, name: str) -> None:
+        progress(before + done, total, f"{name} on {onto}")
+
+    return told
+
+
+def _before(project: Project, base: Base, names: Sequence[str]) -> str | None:
+    """The newest series strictly before a base."""
+    locked = [known.name for known in project.lock.bases]
+    earlier = [name for name in names if locked.index(name) < locked.index(base.name)]
+    return earlier[-1] if earlier else None
 
 
 def story(
@@ -114,18 +147,19 @@ def _missing(project: Project, bases: Sequence[Base]) -> tuple[str, ...]:
     return tuple(base.name for base in bases if not has(base.commit))
 
 
-def _column(project: Project, base: Base, names: Sequence[str]) -> Column:
-    locked = [known.name for known in project.lock.bases]
-    earlier = [name for name in names if locked.index(name) < locked.index(base.name)]
+def _column(
+    project: Project, base: Base, names: Sequence[str], progress: Progress = quiet
+) -> Column:
+    earlier = _before(project, base, names)
     before: set[str] = set()
     report, unfetched = None, tuple[str, ...]()
     contents: Mapping[str, Patch] = {}
-    if earlier:
-        before = set(project.workspace.series(earlier[-1]).names)
-        unfetched = _missing(project, [project.lock.base(earlier[-1]), base])
-        contents = project.workspace.load(earlier[-1]).patches
-    if earlier and not unfetched:
-        judged = judge_series(project, earlier[-1], base.name)
+    if earlier is not None:
+        before = set(project.workspace.series(earlier).names)
+        unfetched = _missing(project, [project.lock.base(earlier), base])
+        contents = project.workspace.load(earlier).patches
+    if earlier is not None and not unfetched:
+        judged = judge_series(project, earlier, base.name, progress)
         report, contents = judged.report, judged.contents
     own: tuple[str, ...] = ()
     if base.name in names:

@@ -1,0 +1,1 @@
+"""Every patch on every base."""
