@@ -141,6 +141,20 @@ def test_moved_paths_are_followed_both_ways(bench: Bench) -> None:
     assert bench.workspace.load("v1").patches["moved.patch"].paths == ("old/x.txt",)
 
 
+def test_what_others_wait_for_comes_in_before_them(bench: Bench, upstream: Miniature) -> None:
+    brought = upstream.commit("brought", {"w.txt": "one\n"})
+    waits = upstream.patch(brought, {"w.txt": "one\nmore\n"}, "Wait\n\nX-Requires: w.patch")
+    patches = {"waits.patch": waits, "last.patch": upstream.patch("v2", {"l.txt": "l\n"}, "Last")}
+    order = "# all\nwaits.patch #+w\nlast.patch\n"
+    add_series(bench.workspace, "v2", patches, series=order)
+    (bench.workspace.root / "w.patch").write_bytes(upstream.patch("v1", {"w.txt": "one\n"}, "W"))
+    bench.run("import", "w.patch", "--tag", "v1", "--guard", "w")
+    bench.run("port", "w.patch", "--to", "v2")
+    ported = bench.workspace.load("v2")
+    assert ported.series.raw == b"# all\nw.patch #+w\nwaits.patch #+w\nlast.patch\n"
+    assert {name: ported.patches[name].raw for name in patches} == patches
+
+
 def test_a_patch_that_is_there_is_replaced_only_when_asked(
     bench: Bench, upstream: Miniature
 ) -> None:

@@ -38,8 +38,9 @@ def port(
 ) -> int:
     """Take patches to the series of other tags.
 
-    They are judged as in a rebase, on top of the series that is there, and added at its end. For a
-    tag where one of them needs review nothing is written; the other tags get theirs.
+    They are judged as in a rebase, on top of the series that is there, and added at its end, or
+    before a patch that requires them. For a tag where one of them needs review nothing is written;
+    the other tags get theirs.
 
     \b
     Examples:

@@ -101,7 +101,8 @@ class _Port:
         entries = [self._source.series.entry(name) for name in names]
         paths = [path for name in names for path in self._source.patches[name].paths]
         judge = PlaceJudge(span, self._stack, paths, kept_verdicts(self._project.workspace))
-        works = self._restacker.works(target) if set(names) & set(target.series.names) else {}
+        moves_others = set(names) & {*target.series.names, *_required(target)}
+        works = self._restacker.works(target) if moves_others else {}
         new = target
         judgements: list[Judgement] = []
         for entry in entries:
@@ -109,7 +110,8 @@ class _Port:
             judgement = judge.judge_in_place(self._placed(entry, candidate))
             judgements.append(judgement)
             if judgement.report.action in (Action.CARRY, Action.ADAPT) and judgement.patch:
-                patches = {**candidate.patches, entry.name: judgement.patch}
+                known = {**candidate.patches, entry.name: judgement.patch}
+                patches = {name: known[name] for name in candidate.series.names}
                 new = self._restacked(replace(candidate, patches=patches), entry.name, works)
         report = Report(
             series=self._source.tag,
@@ -149,8 +151,8 @@ class _Port:
     def _restacked(
         self, directory: SeriesDirectory, name: str, works: dict[str, Work]
     ) -> SeriesDirectory:
-        """The patches above a replaced one merged onto the new one."""
-        if name not in works:
+        """The patches above one that is replaced, or comes in below them, merged onto it."""
+        if name == directory.series.names[-1] and name not in works:
             return directory
         entry, patch = directory.series.entry(name), directory.patches[name]
         tree = self._restacker.tree_below(directory.series, entry, directory.patches)
@@ -160,8 +162,20 @@ class _Port:
 
 
 def _with_entry(directory: SeriesDirectory, entry: SeriesEntry) -> SeriesDirectory:
-    """The series with ``entry`` at its end, unless it is in it."""
-    if entry.name in directory.series.names:
+    """The series with ``entry``, unless it is in it: before what requires it, else at its end."""
+    series = directory.series
+    if entry.name in series.names:
         return directory
     line = SeriesEntry(entry.name, strip=entry.strip, guards=entry.guards)
-    return replace(directory, series=directory.series.append(line))
+    waiting = [name for name in series.names if entry.name in _requires(directory, name)]
+    placed = series.insert(line, before=waiting[0]) if waiting else series.append(line)
+    return replace(directory, series=placed)
+
+
+def _requires(directory: SeriesDirectory, name: str) -> tuple[str, ...]:
+    return directory.patches[name].header.requires
+
+
+def _required(directory: SeriesDirectory) -> set[str]:
+    """What patches of the series require."""
+    return {other for name in directory.series.names for other in _requires(directory, name)}
