@@ -60,7 +60,8 @@ def _look_up(prepared: Prepared, step: Step, cache: Path) -> CachedWheel:
             )
             return CachedWheel(key, facts, directory, text, wheel)
     if not known:
-        return CachedWheel(key, facts, directory, f"{step.name}: no wheel in {cache} yet; built")
+        text = f"{step.name} is built: there is no wheel in {cache} yet"
+        return CachedWheel(key, facts, directory, text)
     place, kept = min(known, key=lambda item: len(_differences(item[1], facts)))
     words = "; ".join(_differences(kept, facts))
     text = f"{step.name} is built: it differs from {place.name} of {kept.get('base')} in {words}"
