@@ -160,6 +160,28 @@ def test_the_grid() -> None:
     ]
 
 
+def test_the_newest_base_is_told_in_full_and_older_ones_in_a_line() -> None:
+    held = Remembered("h.patch", Verdict.CONFLICT, "v1", Memory.HELD)
+    top = judged("top.patch", Verdict.CONFLICT)
+    after = replace(judged("after.patch", Verdict.CONFLICT), blocked_by=("top.patch",))
+    text = printed(
+        Matrix(
+            (
+                column("v2", judged("top.patch"), remembered=(held,)),
+                column("v3", top, after, remembered=(held,), has_series=False),
+            )
+        )
+    )
+    assert text.splitlines()[:6] == [
+        "Needs a decision on v3",
+        "    held h.patch: held as conflict on v1",
+        "    conflict top.patch: 1/1 hunks, offset +3; 1 stands on it: after",
+        "",
+        "Needs a decision on v2: 1 held",
+        "",
+    ]
+
+
 def test_bases_are_shortened_only_where_their_names_do_not_fit() -> None:
     assert "       v1.0  v1.1  v1.1.post1  v1.2" in printed(life(), 35).splitlines()
     assert "       0  1  1p1  2" in printed(life(), 34).splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import add
 
@@ -9,9 +10,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.verdict import Column, Matrix, Memory
+from patchq.model.verdict import Column, Matrix, Memory, Report
 from patchq.report.cells import Cell, cell, marks, short_bases
 from patchq.report.look import LIVE
+from patchq.report.roots import Root, roots
 from patchq.report.sections import ReportSection, in_section, remembered_words, to_decide, watched
 from patchq.report.summary import state
 from patchq.report.terminal import INDENT, Writer
@@ -60,28 +62,39 @@ def _write_live(writer: Writer, matrix: Matrix, *, unfolded: bool) -> None:
 
 
 def _write_open(writer: Writer, columns: Sequence[Column]) -> None:
-    for column in columns:
-        report = column.report
-        if report is None:
+    """What the newest of ``columns`` asks for, line by line, and what the older ones do in one."""
+    judged = [(column, column.report) for column in reversed(columns) if column.report]
+    for number, (column, report) in enumerate(judged):
+        lines = list(_decisions(report))
+        if not lines:
             continue
-        lines = [
-            f"{item.memory.value} {item.name}: {remembered_words(item)}"
-            for item in to_decide(report)
-        ]
-        lines += [
-            f"{patch.verdict.value} {patch.name}: {' · '.join((state(patch), *patch.notes))}"
-            for patch in in_section(report, ReportSection.DECIDE)
-        ]
-        lines += [
-            f"watched {name}: {text}"
-            for watch in watched(report.patches)
-            for name, text in watch.patches
-        ]
-        if lines:
+        if number:
+            counts = Counter(line.partition(" ")[0] for line in lines)
+            words = ", ".join(f"{count} {word}" for word, count in counts.items())
+            writer.words(f"{ReportSection.DECIDE.value} on {column.base}: {words}")
+        else:
             writer.words(f"{ReportSection.DECIDE.value} on {column.base}", style="bold")
             for line in lines:
                 writer.words(line, INDENT)
-            writer.blank()
+        writer.blank()
+
+
+def _decisions(report: Report) -> Iterator[str]:
+    for item in to_decide(report):
+        yield f"{item.memory.value} {item.name}: {remembered_words(item)}"
+    for root in roots(in_section(report, ReportSection.DECIDE)):
+        patch = root.patch
+        yield f"{patch.verdict.value} {patch.name}: {state(patch)}" + _with_followers(root)
+    for watch in watched(report.patches):
+        yield from (f"watched {name}: {text}" for name, text in watch.patches)
+
+
+def _with_followers(root: Root) -> str:
+    if not root.followers:
+        return ""
+    names = ", ".join(patch.name.removesuffix(".patch") for patch in root.followers)
+    verb = "stands" if len(root.followers) == 1 else "stand"
+    return f"; {len(root.followers)} {verb} on it: {names}"
 
 
 def _blocks(heads: Sequence[str], room: int) -> Iterator[tuple[int, int]]:

@@ -34,6 +34,7 @@ WATCH = Mark("watch", Look("◎", "*", "yellow"), LOOK_AT)
 
 _DECISIONS = ("by hand", "as remembered in", "drift accepted: ", "skipped: ", "dropped: ")
 _MANY_BASES = 8
+_SHORT_NAME = 26
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,16 @@ class Versions:
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in the grid: its cell if the patch has one there, and the line through it."""
+    """A place in the grid: its cell if the patch has one there, and the line through it.
+
+    A ``quiet`` one has no more to tell of hunks and paths than their number.
+    """
 
     cell: Cell | None
     anchor: str
     thread: str
     fine: bool
+    quiet: bool = False
     before: tuple[str, str] | None = None
     after: tuple[str, str] | None = None
     versions: Versions | None = None
@@ -159,6 +164,11 @@ class Page:
     def is_wide(self) -> bool:
         """Whether there is room for words in the cells: one base is judged."""
         return len(self.bases) == 1
+
+    @property
+    def is_short(self) -> bool:
+        """Whether all names are short, which leaves their subjects more room."""
+        return all(len(row.short) <= _SHORT_NAME for row in self.rows)
 
     @property
     def folded(self) -> int:
@@ -308,7 +318,8 @@ class _Maker:
                 cell=found,
                 anchor=place,
                 thread=thread,
-                fine=_is_fine(found),
+                fine=_is_fine(found) or bool(self._asking and column.base not in self._asking),
+                quiet=_is_quiet(found),
                 before=self._step(name, max((n for n in there if n < number), default=None)),
                 after=self._step(name, min((n for n in there if n > number), default=None)),
                 versions=self._versions(found),
@@ -408,6 +419,15 @@ def _is_fine(found: Cell) -> bool:
     if found.patch is None:
         return found.remembered is None or found.mark is MARKS["settled"]
     return found.mark is MARKS["settled"] or section(found.patch) is ReportSection.CARRIED
+
+
+def _is_quiet(found: Cell) -> bool:
+    patch = found.patch
+    if patch is None or found.mark is MARKS["settled"]:
+        return patch is not None
+    moved = any(change.old != change.new for change in patch.paths)
+    told = patch.evidence or patch.effects or moved
+    return found.mark is MARKS["clean"] and not told
 
 
 def _thread(index: int, alive: Sequence[int]) -> str:

@@ -177,10 +177,11 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   };
   const measure = () => {
-    frame.classList.remove("scrolls");
+    const scrolled = frame.classList.contains("scrolls");
     const wide = grid.scrollWidth > frame.clientWidth + 1;
+    if (wide === scrolled) return;
     frame.classList.toggle("scrolls", wide);
-    if (wide && !frame.scrollLeft) frame.scrollLeft = frame.scrollWidth; // the newest bases first
+    if (wide) frame.scrollLeft = frame.scrollWidth; // the newest bases first
   };
   const unfolded = () => grid.classList.contains("unfolded");
   const unfold = (wanted) => {
@@ -188,8 +189,8 @@ document.addEventListener("DOMContentLoaded", () => {
     $("unfold").setAttribute("aria-pressed", String(wanted));
     $("unfold").textContent = wanted ? "Show fewer bases" : $("unfold").dataset.more;
     grid.classList.toggle("many", [...grid.tHead.rows[0].cells].filter((cell) => wanted || !cell.classList.contains("away")).length > 9);
-    frame.scrollLeft = 0;
     measure();
+    frame.scrollLeft = frame.scrollWidth;
   };
   if ($("unfold")) {
     $("unfold").dataset.more = $("unfold").textContent;
