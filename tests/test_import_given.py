@@ -241,6 +241,10 @@ def test_compressed_patches_are_read(bench: Bench, pack: object, end: str) -> No
         (b"5c5\n< a\n---\n> b\n", "what plain diff(1) writes"),
         (b"\n<!DOCTYPE html>\n<html>", "a web page"),
         (b"PK\x03\x04...", "a zip archive"),
+        (b"x.patch".ljust(257, b"\0") + b"ustar\0--- a/x\n+++ b/x\n@@ -1 +1 @@\n", "a tar archive"),
+        (b"# v2 git bundle\n" + b"0" * 40 + b" HEAD\n\nPACK", "a git bundle"),
+        (b"\x1b[1mdiff --git a/x b/x\x1b[m\n", "in the colours of a terminal"),
+        (b"> diff --git a/x b/x\n> --- a/x\n", "a diff that a mail quotes"),
         (b"\x1f\x8bbroken", "damaged gzip data"),
     ],
 )
@@ -291,18 +295,28 @@ def test_a_file_that_an_earlier_section_makes_is_told(bench: Bench) -> None:
 
 
 def test_a_pile_with_one_wrong_count_comes_in_by_one_command(bench: Bench) -> None:
+    """As large as a real one for RDNA4: 68 patches behind each other, one with a wrong count."""
     pile = bench.root / "pile"
     pile.mkdir()
-    for number in range(1, 13):
-        edits = {f"src/new{number}.py": f"number = {number}\n"}
-        raw = bench.upstream.patch("v1", edits, subject=f"New {number}")
-        if number == 7:
+    lines, commit = LINES.split("\n"), "v1"
+    for number in range(1, 69):
+        lines[number % 30] += f" and {number}"
+        text = "\n".join(lines)
+        edits = {"src/app.py": text} if number % 3 else {f"src/n{number}.py": f"n = {number}\n"}
+        commit = bench.upstream.detached(commit, f"Step {number}", edits)
+        raw = bench.upstream.format(commit)
+        if number == 36:
             raw = raw.replace(b"@@ -0,0 +1 @@", b"@@ -0,0 +1,2 @@")
-        (pile / f"{number:04}-new.patch").write_bytes(raw)
-        (pile / f"{number:04}-new.patch").rename(pile / f"new-{number:02}.patch")
-    assert bench.run("pile").returncode == 2
+        (pile / f"step-{number:02}.patch").write_bytes(raw)
+    refused = bench.run("pile")
+    assert refused.returncode == 2
+    assert "pile/step-36.patch:" in refused.stderr
+    assert not (bench.root / "series/v1").exists()
     done = bench.run("pile", "--recount")
     assert done.returncode == 0, done.stderr
-    assert "pile/new-07.patch:" in done.stderr
+    assert "pile/step-36.patch:" in done.stderr
     assert ": recounted" in done.stderr
-    assert bench.series() == "".join(f"new-{number:02}.patch\n" for number in range(1, 13))
+    names = [f"step-{number:02}.patch" for number in range(1, 69)]
+    assert bench.series().split() == names
+    tree = bench.upstream.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
+    assert bench.am(*names)[0] == tree

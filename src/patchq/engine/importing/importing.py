@@ -131,7 +131,12 @@ class Importer:
         try:
             fit = self._fitter.fit(tree, given, raw, self._paths(given))
         except NoFitError as error:
-            raise self._known(given, raw) or error from error
+            known = self._known(given, raw)
+            if known is None and repairs:
+                mended = "; ".join(f"line {given.line + one.line}: {one.text}" for one in repairs)
+                message = f"{error.message} (mended: {mended})"
+                known = NoFitError(message, where=error.where, hint=error.hint)
+            raise known or error from error
         header = fit.reading.header
         end = self._ends.propose(fit.reading) if lacks_end(header) else None
         written_end = end if self._terms.write_end else None
@@ -173,7 +178,7 @@ class Importer:
         self._patches[given.name] = imported.patch
         return imported
 
-    def _known(self, given: Given, raw: bytes) -> AllThereError | None:
+    def _known(self, given: Given, raw: bytes) -> NoFitError | AllThereError | None:
         """The error to raise where a patch of the series makes the very same change."""
         wanted = _hunks(Patch(given.name, raw))
         for name, patch in self._patches.items():

@@ -54,8 +54,28 @@ _NOT_A_PATCH = (
         "UTF-16 text, as PowerShell's > writes it",
         "Make it anew with `git diff --output=FILE`, or convert it: iconv -f UTF-16 -t UTF-8.",
     ),
+    (
+        re.compile(rb"\A.{257}ustar", re.S),
+        "a tar archive",
+        "Unpack it, and name the directory or the files.",
+    ),
+    (
+        re.compile(rb"\A# v\d git bundle\n"),
+        "a git bundle",
+        "Fetch from it into a clone, and name the branch or range with --repo.",
+    ),
     (re.compile(rb"\A\x28\xb5\x2f\xfd"), "a file compressed by zstd", "Unpack it: unzstd FILE."),
     (re.compile(rb"\APK\x03\x04"), "a zip archive", "Unpack it and import the patches in it."),
+    (
+        re.compile(rb"^\x1b\[[\d;]*m(?:diff --git |--- )", re.M),
+        "a diff in the colours of a terminal",
+        "Make it anew with `git diff --no-color`.",
+    ),
+    (
+        re.compile(rb"\A(?:>.*\n)*> ?(?:diff --git |--- ).*\n(?:>.*\n)*\Z"),
+        "a diff that a mail quotes",
+        "Take the `> ` from its lines, or save the mail that it is from.",
+    ),
     (
         re.compile(rb"\A\s*<(?:!doctype|html)\b", re.I),
         "a web page",
