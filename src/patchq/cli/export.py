@@ -107,6 +107,7 @@ def export(
     """
     from patchq.engine.export.building import render_build
     from patchq.engine.export.prepare import Part, default_name, prepare_export
+    from patchq.engine.export.publish import check_place
     from patchq.engine.series.selection import select
 
     if subdir is not None and of_set is not None:
@@ -114,6 +115,9 @@ def export(
     run = session(context)
     streamed = to == _STDOUT
     chosen = _form(form, to)
+    place = to or Path(default_name(run.lock, tag) + chosen.ending)
+    if not (streamed or print_build):
+        check_place(place, chosen)
     selection = select(run.workspace.load(tag), run.settings, guards or ())
     if trust_upstream:
         record_trust(run, tag)
@@ -131,7 +135,6 @@ def export(
     if print_build:
         typer.echo(render_build(building, mode), nl=False)
         return
-    place = to or Path(default_name(run.lock, tag) + chosen.ending)
     beside = {} if no_verify else {"verify.json": _verified(run, prepared, fuzz)}
     if streamed:
         if json:

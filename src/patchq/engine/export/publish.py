@@ -40,6 +40,15 @@ def refuse_taken(target: Path, form: ExportFormat, beside: Iterable[str]) -> Non
         )
 
 
+def check_place(target: Path, form: ExportFormat) -> None:
+    """Raise :class:`InputError` at once if nothing can be written to ``target``."""
+    parent = target.resolve().parent
+    if not parent.is_dir():
+        why = "Not a directory" if parent.exists() else "No such file or directory"
+        raise InputError(f"cannot write to {parent}: {why}", hint="Name another place with -o.")
+    refuse_taken(target.resolve(), form, ())
+
+
 def _left_over(companion: Path, target: Path) -> bool:
     """Whether a file beside ``target`` is what an export wrote there: a record, or checksums."""
     if not companion.is_file():
