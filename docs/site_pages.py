@@ -35,6 +35,12 @@ def pages() -> dict[str, str]:
     made = {"reference/cli.md": _commands()}
     known = topics()
     made |= {f"reference/{name}.md": _topic(known[name]) for name in TOPIC_PAGES}
+    others = [
+        _topic(text).replace("# ", "## ", 1)
+        for name, text in known.items()
+        if name not in TOPIC_PAGES
+    ]
+    made["reference/topics.md"] = "\n".join(("# Topics of `patchq help`\n", *others))
     made |= {to: (ROOT / source).read_text(encoding="utf-8") for source, to in INCLUDED.items()}
     return made
 

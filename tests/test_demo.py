@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine
+from pages import read_readme
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,3 +71,6 @@ def test_what_uv_installs_runs_the_readme_commands(uv: Path, tmp_path: Path) -> 
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert "upstreamed" in done.stdout
+    home = tmp_path / "home"
+    home.mkdir()
+    read_readme(home, patchq)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from patchq.cli.commands import ELSEWHERE, GROUPS
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import Workspace
 
+ROOT = Path(__file__).parents[1]
 NAMES = [name for names in GROUPS.values() for name in names]
 
 
@@ -60,7 +62,8 @@ def test_topics(patchq: CommandLine, tmp_path: Path) -> None:
     shown = patchq("help", "verdicts", cwd=tmp_path).stdout
     rows = [line.split()[0] for line in shown.splitlines() if line and line[0] not in "#I"]
     assert rows[1:] == [verdict.value for verdict in Verdict]
-    for topic in ("glossary", "exit-codes"):
+    listed = patchq("help", "--help", cwd=tmp_path).stdout.split("Topics: ")[1].split(".")[0]
+    for topic in listed.replace("\n", " ").split(", "):
         assert patchq("help", topic, cwd=tmp_path).stdout.startswith("# ")
     unknown = patchq("help", "weather", cwd=tmp_path)
     assert unknown.returncode == 2
@@ -73,7 +76,7 @@ def test_a_command_of_another_tool_is_answered(
 ) -> None:
     done = patchq(name, cwd=tmp_path)
     assert done.returncode == 2
-    assert ELSEWHERE[name][:30] in " ".join(done.stderr.split())
+    assert f"error: patchq has no command {name!r}\nhint: {ELSEWHERE[name]}\n" == done.stderr
 
 
 def test_patchq_alone_is_the_status_or_the_help(
@@ -177,3 +180,73 @@ def test_a_base_that_cannot_be_fetched_is_named(
     done = patchq("report", "v1", cwd=made.root)
     assert done.returncode == 3
     assert "is not in the upstream store" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("statsu", "no such command statsu", "Did you mean status?"),
+        ("frobnicate", "no such command frobnicate", "lists the commands"),
+        ("rebase --onot v2", "patchq rebase has no option --onot", "Did you mean --onto?"),
+        ("list --xyzzy", "patchq list has no option --xyzzy", "lists its options"),
+        ("report --format x", "--format: 'x' is not one of", "explains it"),
+        ("why", "missing argument PATCH", "`patchq why --help`"),
+        ("list v1 v2 v3", "v2 v3: too many", "explains it"),
+        ("rebase", "give one of --onto,", "explains it"),
+        ("why ol", "no series has a patch ol", "Did you mean old.patch?"),
+        ("port nwe --to v1", "no series has nwe", "Did you mean new.patch?"),
+        ("show ew", "no patch 'ew' in the series", "Did you mean new.patch?"),
+        ("list 2", "2 is not a base", "Did you mean v2?"),
+        ("list v4", "v4 is not a base", "Locked are v1, v2, v3. `patchq lock v4` adds a base."),
+        ("verify new.patch", "new.patch is not a base", "It names a patch."),
+        ("help rebas", "no command or topic 'rebas'", "Did you mean rebase?"),
+    ],
+)
+def test_errors_have_one_style_and_say_what_was_meant(
+    patchq: CommandLine, workspace: Workspace, words: str, message: str, hint: str
+) -> None:
+    done = patchq(*words.split(), cwd=workspace.root)
+    assert (done.returncode, done.stdout) == (2, "")
+    first, second = done.stderr.splitlines()
+    assert first.startswith("error: ")
+    assert message in first
+    assert second.startswith("hint: ")
+    assert hint in second
+
+
+def test_patch_and_tag_in_either_order_and_by_name(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    shown = patchq("show", "old", "v1", cwd=workspace.root)
+    assert shown.returncode == 0
+    for words in (("v1", "old"), ("old", "--tag", "v1"), ("--tag=v1", "old")):
+        assert patchq("show", *words, cwd=workspace.root).stdout == shown.stdout
+    listed = patchq("list", "v1", cwd=workspace.root).stdout
+    assert patchq("list", "--tag", "v1", cwd=workspace.root).stdout == listed
+    for words in (("v1", "old.patch"), ("old.patch", "v1")):
+        opened = patchq("edit", *words, "--json", cwd=workspace.root)
+        assert json.loads(opened.stdout)["opened"] == ["old.patch"]
+        patchq("edit", "--abort", cwd=workspace.root)
+
+
+def test_a_retired_patch_is_found_by_its_record(patchq: CommandLine, workspace: Workspace) -> None:
+    patchq("drop", "new.patch", "--reason", "not ours", cwd=workspace.root)
+    done = patchq("show", "new", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "hint: `patchq why new` says why it is not in v2." in done.stderr
+
+
+def test_the_topics_have_every_field_variable_and_file(patchq: CommandLine, tmp_path: Path) -> None:
+    sources = [file.read_text(encoding="utf-8") for file in (ROOT / "src/patchq").rglob("*.py")]
+    fields = patchq("help", "fields", cwd=tmp_path).stdout
+    page = (ROOT / "docs/reference/formats.md").read_text(encoding="utf-8")
+    for field in set(re.findall(r"\| `(X-[A-Za-z-]+)` \|", page)):
+        assert f"\n{field} " in fields
+    shown = patchq("help", "environment", cwd=tmp_path).stdout
+    used = {"PATCHQ_UPSTREAM"}
+    for text in sources:
+        used |= set(re.findall(r'environ(?:\.get)?[\[(]"([A-Z_]+)"', text))
+        used |= set(re.findall(r'"(PATCHQ_(?:SANDBOX|FETCH_TIMEOUT))"', text))
+    assert len(used) > 3
+    for name in used - {"TERM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}:
+        assert name in shown

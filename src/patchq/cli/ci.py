@@ -19,7 +19,7 @@ class What(Enum):
 
 def ci(
     context: typer.Context,
-    what: Annotated[What, typer.Argument(help="matrix: the builds.")],
+    what: Annotated[What, typer.Argument(metavar="matrix", help="matrix: the builds.")],
     tags: Annotated[
         list[str] | None,
         typer.Option("--tag", metavar="TAG", help="Only this series; may be repeated."),

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from patchq.errors import InputError
+
 GROUPS = {
     "Look": ("status", "list", "show", "files", "diff", "lint", "help"),
     "New tag": (
@@ -70,8 +72,25 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is meant; one of another tool is answered with what serves here."""
         if args and args[0] not in self.commands and args[0] in ELSEWHERE:
-            raise typer.BadParameter(f"no command {args[0]!r}. {ELSEWHERE[args[0]]}")
-        return super().resolve_command(ctx, args)
+            raise InputError(f"patchq has no command {args[0]!r}", hint=ELSEWHERE[args[0]])
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, _with_named_tag(command, rest)
+
+
+def _with_named_tag(command: Any, args: list[str]) -> list[str]:
+    """``--tag TAG`` as the argument that it stands for, if the command takes one."""
+    if any("--tag" in param.opts for param in command.params):
+        return args
+    if not any("TAG" in (param.metavar or "").strip("[]") for param in command.params):
+        return args
+    for place, word in enumerate(args):
+        if word == "--":
+            break
+        if word == "--tag" and place + 1 < len(args):
+            return [*args[:place], *args[place + 2 :], args[place + 1]]
+        if word.startswith("--tag="):
+            return [*args[:place], *args[place + 1 :], word.removeprefix("--tag=")]
+    return args
 
 
 def register_all(app: typer.Typer) -> None:

@@ -54,8 +54,8 @@ def edit(
         return
     from patchq.engine.edit.session import begin
 
-    if tag is not None and patch is None and tag not in run.lock.names:
-        tag, patch = None, tag
+    if tag is not None and tag not in run.lock.names:
+        patch, tag = tag, patch
     series = tag or run.newest_series
     if patch is not None:
         (patch,) = patch_names(context, series, [patch])

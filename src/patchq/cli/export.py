@@ -28,7 +28,9 @@ _STDOUT = Path("-")
 
 def export(
     context: typer.Context,
-    tag: Annotated[str, typer.Argument(metavar="TAG", help="The series to export.")],
+    tag: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -113,6 +115,7 @@ def export(
     if subdir is not None and of_set is not None:
         raise InputError("--subdir and --set name two parts of the tree; take one")
     run = session(context)
+    tag = tag or run.newest_series
     streamed = to == _STDOUT
     chosen = _form(form, to)
     place = to or Path(default_name(run.lock, tag) + chosen.ending)

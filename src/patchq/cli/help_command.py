@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli import output
 from patchq.errors import InputError
+from patchq.model.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _TOPICS = files("patchq") / "topics"
 
@@ -30,7 +35,7 @@ def show_help(
 ) -> None:
     """Explain a command or a topic.
 
-    Topics: glossary, verdicts, exit-codes.
+    Topics: workflow, files, fields, verdicts, glossary, environment, exit-codes.
 
     \b
     Examples:
@@ -45,7 +50,10 @@ def show_help(
         return
     if name in known:
         with output.paged() as console:
-            console.print(known[name], markup=False, highlight=False, soft_wrap=True, end="")
+            if console.is_terminal:
+                _in_columns(known[name], console)
+            else:
+                console.print(known[name], markup=False, highlight=False, soft_wrap=True, end="")
         return
     from patchq.cli.main import run
 
@@ -53,9 +61,37 @@ def show_help(
     if name not in commands:
         raise InputError(
             f"no command or topic {name!r}",
-            hint=f"Topics: {', '.join(known)}. `patchq --help` lists the commands.",
+            hint=did_you_mean(
+                name,
+                [*commands, *known],
+                f"Topics: {', '.join(known)}. `patchq --help` lists the commands.",
+            ),
         )
     run([name, "--help"])
+
+
+def _in_columns(text: str, console: Console) -> None:
+    """Print a topic with its columns wrapped each to its own width."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows: list[list[str]] = []
+    for line in [*text.splitlines(), ""]:
+        row = re.split(r" {2,}", line)
+        if len(row) > 1:
+            rows.append(row)
+            continue
+        if rows:
+            table = Table.grid(padding=(0, 2, 0, 0))
+            table.add_column(no_wrap=max(len(row[0]) for row in rows) < console.width // 2)
+            for cells in rows:
+                table.add_row(*map(Text, cells))
+            console.print(table)
+            rows = []
+        if line:
+            console.print(Text(line, style="bold" if line.startswith("# ") else ""))
+        else:
+            console.print()
 
 
 def register(app: typer.Typer) -> None:

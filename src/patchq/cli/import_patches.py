@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.import_run import Options, run, terms_of
-from patchq.cli.options import DryRun, Json, KeepGoing, Main
+from patchq.cli.options import DryRun, Json, KeepGoing, Main, shortened
 from patchq.cli.series_edits import change
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
@@ -191,7 +191,7 @@ def _replace(context: typer.Context, files: Sequence[str], tag: str, options: Op
         terms = terms_of(session(context), tag, options)
         return replace_patches(project, tag, contents, options.name, terms, over.bring_over)
 
-    label = f"import --replace {' '.join(files)}"
+    label = f"import --replace {shortened(files)}"
     change(context, label, tag, make, dry_run=options.dry_run, as_json=options.as_json)
 
 

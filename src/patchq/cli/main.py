@@ -16,6 +16,7 @@ from patchq.cli.commands import Commands, register_all
 from patchq.cli.output import Colour, apply_colour
 from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import tolerant
+from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
 from patchq.signals import Interrupted
 
@@ -30,6 +31,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Carry a patch series on a fast upstream: rebase it without a checkout, see with evidence "
     "what became of every patch, export reproducible source trees.",
+    epilog="PATCH goes by its file name, with or without .patch; a TAG may be given as --tag TAG. "
+    "`patchq help TOPIC` explains more: `patchq help` lists the topics.",
 )
 
 
@@ -160,7 +163,10 @@ def run(arguments: list[str]) -> int:
         _say("interrupted", label="patchq")
         return INTERRUPTED
     except typer.TyperException as error:
-        _show_usage(error)
+        words, hint = told(error)
+        _say(words)
+        if hint:
+            _say(hint, label="hint")
         return error.exit_code
     except PatchqError as error:
         if debug:
@@ -187,17 +193,6 @@ def run(arguments: list[str]) -> int:
         _say("--debug shows where it happened: please report it", label="hint")
         return 2
     return result if isinstance(result, int) else 0
-
-
-def _show_usage(error: typer.TyperException) -> None:
-    show = getattr(error, "show", None)
-    if show is None:
-        _say(str(error))
-        return
-    if isinstance(error, typer.BadParameter):
-        # the words of a library for the programmer
-        error.message = error.message.replace("Value error, ", "")
-    show()
 
 
 def _say(text: str, label: str = "error") -> None:

@@ -95,17 +95,17 @@ def _has_all(run: Session, tag: str, names: Sequence[str]) -> bool:
 def _anywhere(run: Session, names: Sequence[str]) -> list[str]:
     """The patches of any series that ``names`` mean."""
     from patchq.errors import InputError
-    from patchq.model.series import meant_name, near_names
+    from patchq.model.nearest import did_you_mean
+    from patchq.model.series import meant_name
 
     workspace = run.workspace
     known = {name for tag in workspace.series_names() for name in workspace.series(tag).names}
     meant = [meant_name(name, known) for name in names]
     for name in meant:
         if name not in known:
-            near = near_names(name, known)
             raise InputError(
                 f"no series has {name}",
-                hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
+                hint=did_you_mean(name, known, "`patchq list` shows them."),
             )
     return meant
 

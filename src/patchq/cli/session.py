@@ -214,15 +214,19 @@ class Session:
             return None
         try:
             workspace = find_workspace(self.start)
-            names = [
-                tag
-                for tag in workspace.series_names()
-                if meant_name(error.name, workspace.series(tag).names)
-                in workspace.series(tag).names
-            ]
+            directories = [workspace.load(tag) for tag in workspace.series_names()]
         except PatchqError:
             return None
-        return f"It is in the series on {', '.join(names)}." if names else None
+        active, retired = [], []
+        for directory in directories:
+            if _has(error.name, directory.series.names):
+                active.append(directory.tag)
+            if _has(error.name, [record.name for record in directory.retired]):
+                retired.append(directory.tag)
+        words = [f"It is in the series on {', '.join(active)}."] if active else []
+        if retired:
+            words.append(f"`patchq why {error.name}` says why it is not in {', '.join(retired)}.")
+        return " ".join(words) or None
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Progress]:
@@ -248,6 +252,10 @@ class Session:
         yield
         for bar in self._shown:
             bar.resume()
+
+
+def _has(name: str, known: Sequence[str]) -> bool:
+    return meant_name(name, known) in known
 
 
 def show_git_commands() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
+from patchq.cli.options import patch_and_tag
 from patchq.cli.session import session
 
 
@@ -28,6 +29,7 @@ def show(
       patchq show arch-prune.patch --raw | git apply --check
     """
     run = session(context)
+    name, tag = patch_and_tag(run, name, tag)
     directory = run.workspace.load(tag or run.newest_series)
     entry = directory.series.entry(name)
     patch = directory.patches[entry.name]

@@ -47,8 +47,10 @@ def undo(
             _print_json(journal, dry_run=True)
             return
         typer.echo(f"would take back `{journal.label}` ({journal.time}):")
-        for change in journal.changes:
+        for change in journal.changes[:_MOST]:
             typer.echo(f"  {change.path}: {_outcome(change)}")
+        if (more := len(journal.changes) - _MOST) > 0:
+            typer.echo(f"  and {more} more (--json lists them)")
         return
     with run.writing() as workspace:
         journal = transaction.undo(workspace)
@@ -61,6 +63,9 @@ def undo(
             kept = aside(workspace.root, workspace.root / change.path)
             place = kept.relative_to(workspace.root)
             run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
+
+
+_MOST = 10
 
 
 def _print_json(journal: Journal, *, dry_run: bool) -> None:

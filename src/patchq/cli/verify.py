@@ -55,7 +55,7 @@ def verify(
 ) -> int:
     """Verify that a series applies, parses and builds right.
 
-    What can be proved without the hardware, in seconds; see docs/reference/verify.md.
+    What can be proved without the hardware, in seconds.
 
     The kernel's CMake project is evaluated with a real CMake for each target of
     series/patchq.yaml, before and after the series and patch by patch. No compiler and no CUDA is

@@ -63,7 +63,7 @@ def steps(directory: Path) -> list[StoryStep]:
             ("report", "--all", "--format", "html", "-o", str(directory / "lifecycle.html")),
         ),
         StoryStep(
-            f"{third} reshaped the build: this needs a person, and says which lines and whose.",
+            f"{third} reshaped the build: this needs review. It says which lines collide, and why.",
             ("rebase", "--onto", third),
             exit_code=1,
         ),

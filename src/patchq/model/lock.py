@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,12 +11,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from patchq.errors import InputError, UpstreamError, Where
+from patchq.model.nearest import did_you_mean
 from patchq.model.yamlfile import YamlValue, dump, parse
 
 if TYPE_CHECKING:
     from patchq.model.coverage import Coverage
 
 VERSION = 1
+_SHOWN = 8  # of the newest bases, in a hint
 COMMENT = "# The upstream and its bases, in order. `patchq lock` adds to it.\n"
 
 # a directory here and a ref in git, which holds not every name (git-check-ref-format(1))
@@ -100,11 +101,13 @@ class Lock:
         """The index of base ``name``; raises :class:`InputError` if there is none."""
         if name in self.names:
             return self.names.index(name)
-        near = difflib.get_close_matches(name, self.names)
-        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        if name.endswith((".patch", ".diff")):
+            raise InputError(f"{name} is not a base in upstream.lock", hint="It names a patch.")
+        locked = f"Locked are {', '.join(self.names[-_SHOWN:])}. " if self.names else ""
         raise InputError(
             f"{name} is not a base in upstream.lock",
-            hint=f"{meant}`patchq lock {name}` adds a base.",
+            hint=f"{did_you_mean(name, self.names) or locked.rstrip()} "
+            f"`patchq lock {name}` adds a base.".lstrip(),
         )
 
     def base(self, name: str) -> Base:

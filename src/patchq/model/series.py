@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import dropwhile
 
 from patchq.errors import InputError, Where
+from patchq.model.nearest import did_you_mean
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
@@ -98,11 +99,10 @@ class Series:
         for entry in self.entries:
             if entry.name == meant:
                 return entry
-        near = near_names(name, self.names)
         raise NoSuchPatchError(
             name,
             where=self.where,
-            hint=f"Did you mean {' or '.join(near)}?" if near else "patchq list shows them.",
+            hint=did_you_mean(name, self.names, "`patchq list` shows them."),
         )
 
     def append(self, entry: SeriesEntry, above: Iterable[str] = ()) -> Series:
@@ -214,17 +214,6 @@ def meant_name(name: str, known: Collection[str]) -> str:
         return name
     meant = [each for each in known if each in (f"{name}.patch", f"{name}.diff")]
     return meant[0] if len(meant) == 1 else name
-
-
-def near_names(name: str, known: Collection[str]) -> list[str]:
-    """Those of ``known`` that are spelled much like ``name``, their endings aside."""
-    stems = {_stem(each) for each in known}
-    near = get_close_matches(_stem(name), sorted(stems), 3)
-    return [each for stem in near for each in sorted(known) if _stem(each) == stem]
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix(".patch").removesuffix(".diff")
 
 
 def _followers(wanted: Sequence[str], staying: Collection[str]) -> dict[str, list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from patchq.errors import InputError, Where
 from patchq.model.lock import Lock, read_lock
+from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Lineage, Retired, read_lineage, read_retired
 from patchq.model.series import Series, SeriesEntry, read_series
@@ -268,13 +268,12 @@ class Workspace:
         raw = _read_if_there(path)
         if raw is None:
             there = sorted(file.name for file in directory.glob("*") if file.is_file())
-            near = difflib.get_close_matches(entry.name, there)
             raise InputError(
                 f"there is no file {entry.name}",
                 where=Where(series.where.file, entry.line),
-                hint=(f"Did you mean {' or '.join(near)}? " if near else "")
-                + f"Restore it (`git checkout -- {self._where(path).file}`, or `patchq undo` "
-                "where patchq removed it), or take the line out.",
+                hint=f"{did_you_mean(entry.name, there)} Restore it (`git checkout -- "
+                f"{self._where(path).file}`, or `patchq undo` if patchq removed it), or take the "
+                "line out.".lstrip(),
             )
         return read_patch(entry.name, raw, strip=entry.strip, where=self._where(path))
 

@@ -17,6 +17,10 @@ SCHEMA = "patchq.status/1"
 _LABEL = 11
 
 
+_MOST = 5
+"""Names of a kind that are listed; the others are counted."""
+
+
 def render_status(status: Status, console: Console) -> None:
     """Print ``status``: a line a fact, then the rebase under way and the ways on."""
     writer = Writer(console)
@@ -38,16 +42,21 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
     for limit in status.limits:
         yield "note", limit
     count = len(status.bases)
-    yield "bases", f"{count}: {status.bases[0]} … {status.bases[-1]}" if count else "none yet"
+    ends = dict.fromkeys((status.bases[0], status.bases[-1])) if count else ()
+    yield "bases", f"{count}: {' … '.join(ends)}" if count else "none yet"
     series = [
         f"{each.tag} ({'?' if each.patches is None else each.patches})" for each in status.series
     ]
     yield "series", ", ".join(series) or "none yet"
     for each in status.series:
-        for name, verdict in each.held:
+        for name, verdict in each.held[:_MOST]:
             yield "held", f"{name} on {each.tag}: {verdict.value}"
-        for name in each.resurfaced:
+        if (more := len(each.held) - _MOST) > 0:
+            yield "held", f"{more} more: `patchq resolve` lists them"
+        for name in each.resurfaced[:_MOST]:
             yield "resurfaced", f"{name} on {each.tag}: `patchq revive {name} {each.tag}`"
+        if (more := len(each.resurfaced) - _MOST) > 0:
+            yield "resurfaced", f"{more} more: `patchq report {each.tag}` shows them"
         if each.problem:
             yield "broken", each.problem
     for name in status.unlocked:

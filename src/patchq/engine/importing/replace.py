@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 
 from patchq.engine.importing.fit import BringOver, Fit, Fitter, NoFitError, Paths
@@ -27,6 +26,7 @@ from patchq.errors import FindingsError, InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.mail import author_of
 from patchq.git.objects import Entry
+from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, repair
 from patchq.model.series import SeriesEntry
 from patchq.model.workspace import SeriesDirectory
@@ -106,8 +106,8 @@ def _known(directory: SeriesDirectory, given: Given, name: str) -> str:
         return name
     if given.name in names:
         return given.name
-    near = get_close_matches(name, names, 3)
-    advice = f"Did you mean {' or '.join(near)}? Say so with --name. " if near else ""
+    meant = did_you_mean(name, names)
+    advice = f"{meant} Say so with --name. " if meant else ""
     raise InputError(
         f"no patch {name!r} in the series on {directory.tag}",
         where=Where(given.place),

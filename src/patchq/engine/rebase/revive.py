@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 
 from patchq.engine.rebase.retired import ALIVE, recall
@@ -10,6 +9,7 @@ from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where
+from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired
 from patchq.model.series import SeriesEntry
@@ -43,11 +43,14 @@ def _record(directory: SeriesDirectory, name: str) -> Retired:
             if name in directory.series.names:
                 raise InputError(f"{name} is in the series already", where=where)
             return record
-    near = difflib.get_close_matches(name, [record.name for record in directory.retired])
     raise InputError(
         f"there is no retired patch {name}",
         where=where,
-        hint=f"Did you mean {' or '.join(near)}?" if near else None,
+        hint=did_you_mean(
+            name,
+            [record.name for record in directory.retired],
+            "`patchq report` shows what is remembered.",
+        ),
     )
 
 

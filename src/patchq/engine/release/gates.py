@@ -31,7 +31,7 @@ def facts_of(project: Project, target: str | None) -> GateFacts:
     if not given:
         raise InputError(
             "patchq.yaml says nothing of upstream's capability helpers",
-            hint="Give them under `gates:`, by target; see docs/how-to/new-tag.md.",
+            hint="Give them under `gates:`, by target: see how-to/new-tag.md of the docs.",
         )
     if target is None:
         return given[0]

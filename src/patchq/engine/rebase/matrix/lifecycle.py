@@ -12,8 +12,9 @@ from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, MissingBasesError
 from patchq.model.lock import Base
+from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
-from patchq.model.series import Guard, meant_name, near_names
+from patchq.model.series import Guard, meant_name
 from patchq.model.verdict import Column, Matrix, Story
 
 
@@ -118,10 +119,9 @@ def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
         for record in directory.retired:
             if record.name == meant:
                 return read_patch(meant, record.content, strip=record.strip)
-    near = near_names(name, known)
     raise InputError(
         f"no series has a patch {name}",
-        hint=f"Did you mean {' or '.join(near)}?" if near else "`patchq list` shows them.",
+        hint=did_you_mean(name, known, "`patchq list` shows them."),
     )
 
 

@@ -2,86 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commandline import SOURCES
-from markdown_it import MarkdownIt
 from miniature import MakeMiniature, Miniature
-
-DOCS = Path(__file__).parents[1] / "docs"
-PATCHQ = f'#!/bin/sh\nexec "{sys.executable}" -m patchq "$@"\n'
-LIMITS = "".join(f"int limit_{number} = {number};\n" for number in range(20))
-LOG = "".join(f"log({number});\n" for number in range(20))
-DEP3 = "Description: {}\nAuthor: Ada Example <ada@example.org>\n\n"
-
-
-class Reader:
-    """A shell with an upstream, a pile of patches for it, and nothing else."""
-
-    def __init__(self, home: Path, upstream: Miniature):
-        self.home, self.upstream = home, upstream
-        programs = home / "bin"
-        programs.mkdir()
-        (programs / "patchq").write_text(PATCHQ)
-        (programs / "patchq").chmod(0o755)
-        self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "HOME": str(home),
-            "PYTHONPATH": SOURCES,
-            "LC_ALL": "C.UTF-8",
-            "COLUMNS": "80",
-            "UPSTREAM": str(upstream.path),
-            "PATCHES": str(home / "pile"),
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada Example"),
-            **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org"),
-        }
-
-    def run(self, script: str, cwd: Path, *, code: int = 0) -> str:
-        """Stdout and stderr of a block; its last command's directory is kept in ``self.cwd``."""
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", f"{script}\npwd >{self.home}/cwd"],
-            cwd=cwd,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == code, f"{script}\n{done.stdout}{done.stderr}"
-        if not code:
-            self.cwd = Path((self.home / "cwd").read_text().strip())
-        return done.stdout + done.stderr
-
-    def read(self, page: str, cwd: Path, *, leave_out: str = r"\Z.") -> None:
-        """Run every block of commands of a page, but those that match ``leave_out``."""
-        self.cwd = cwd
-        printed: str | None = None
-        for token in MarkdownIt().parse((DOCS / page).read_text(encoding="utf-8")):
-            if token.type != "fence":
-                continue
-            if token.info == "sh":
-                left_out = re.search(leave_out, token.content)
-                printed = None if left_out else self.run(token.content, self.cwd)
-            elif not token.info and printed is not None:
-                assert_shown(token.content, printed)
-                printed = None
-
-
-def assert_shown(shown: str, printed: str) -> None:
-    """``…`` stands for any text of a line, a line of it for any lines."""
-    pattern = ""
-    for line in shown.splitlines():
-        if line == "…":
-            pattern += r"(?:.*\n)*?"
-            continue
-        pattern += ".*".join(map(re.escape, line.split("…"))) + r"\n"
-    assert re.search(pattern, printed), f"{shown}\n--- printed:\n{printed}"
+from pages import DEP3, DOCS, LIMITS, LOG, Reader, read_readme
 
 
 @pytest.fixture
@@ -214,3 +141,10 @@ def test_from_scripts(reader: Reader, workspace: Path) -> None:
     (reader.home / "patches/debug-v1.1.patch").write_bytes(DEP3.format("Debug").encode() + raw)
     (reader.home / "build.recipe").write_text("APPLY_DEBUG=1\n")
     reader.read("how-to/scripts.md", workspace)
+
+
+def test_the_readme(tmp_path: Path) -> None:
+    reader = read_readme(tmp_path)
+    assert (tmp_path / "spark/sglang-sm121.tar.gz").is_file()
+    assert (tmp_path / "spark/lifecycle.html").is_file()
+    assert reader.cwd == tmp_path / "my-patches"

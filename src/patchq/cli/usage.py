@@ -1,0 +1,46 @@
+"""Wrong usage in the words of every other error: what is wrong, and what to type."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+_OURS = re.compile(r"Value error, ")
+
+
+def told(error: typer.TyperException) -> tuple[str, str | None]:
+    """The message and the hint for what the library found wrong with the command line."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "patchq"
+    explained = f"`{command} --help` explains it."
+    option = getattr(error, "option_name", None)
+    possibilities = getattr(error, "possibilities", None)
+    if option and possibilities is not None:
+        near = [each for each in sorted(possibilities) if _alike(option, each)]
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        return f"{command} has no option {option}", meant + f"`{command} --help` lists its options."
+    words = " ".join(_OURS.sub("", error.format_message()).split())
+    words = re.sub(r"^Invalid value(?: for '?([^':]+)'?)?: ", _place, words)
+    words, question, meant = words.partition(" Did you mean ")
+    words = re.sub(r"^([A-Z])(?=[a-z ])", lambda match: match[1].lower(), words.rstrip("."))
+    words = re.sub(
+        r"^got unexpected extra arguments? ?(?:\(s\))? \((.+)\)$", r"\1: too many", words
+    )
+    if words.startswith(("missing ", "no such ")):
+        words = words.replace("'", "")
+    if words.startswith("no such command"):
+        explained = f"`{command} --help` lists the commands."
+    return words, f"Did you mean {meant.replace(chr(39), '')}" if question else explained
+
+
+def _place(match: re.Match[str]) -> str:
+    return f"{match[1]}: " if match[1] else ""
+
+
+def _alike(wrong: str, option: str) -> bool:
+    """Whether the one may be a slip for the other: the same letters nearly, or its beginning."""
+    from difflib import SequenceMatcher
+
+    wrong, option = wrong.lstrip("-"), option.lstrip("-")
+    return option.startswith(wrong) or SequenceMatcher(None, wrong, option).ratio() > 0.7
