@@ -63,7 +63,7 @@ def test_topics(patchq: CommandLine, tmp_path: Path) -> None:
     rows = [line.split()[0] for line in shown.splitlines() if line and line[0] not in "#I"]
     assert rows[1:] == [verdict.value for verdict in Verdict]
     listed = patchq("help", "--help", cwd=tmp_path).stdout.split("Topics: ")[1].split(".")[0]
-    for topic in listed.replace("\n", " ").split(", "):
+    for topic in re.sub(r"\s+", " ", re.sub(r"-\n\s+", "-", listed)).split(", "):
         assert patchq("help", topic, cwd=tmp_path).stdout.startswith("# ")
     unknown = patchq("help", "weather", cwd=tmp_path)
     assert unknown.returncode == 2
