@@ -127,6 +127,18 @@ def test_a_tiny_function(miniature: MakeMiniature, new: str, gone: bool) -> None
     assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
 
 
+def test_a_function_that_says_nothing(miniature: MakeMiniature) -> None:
+    empty = "def log_line(pool, line):\n    return None\n\n\n"
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: HEAD + empty + LAST, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    fixed = empty.replace("    return", "    pool.flush()\n    return")
+    patch = upstream.patch("v1", {PATH: HEAD + fixed + LAST})
+    upstream.commit("Log no more (#5)", {PATH: HEAD + LAST})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
+
+
 C_GONE: Mapping[str, Edits] = {
     "into a scanner": {C_PATH: C_WITHOUT, "src/pages.l": f"%%\n.*  take();\n%%\n{C_BODY}"},
     "into a grammar, renamed": {

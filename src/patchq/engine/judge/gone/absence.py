@@ -224,7 +224,7 @@ class Prover:
         small = piece.size < SMALL
 
         def is_like(figures: Figures) -> bool:
-            return figures.exact >= FOUND_EXACT if inlined and small else _is_like(piece, figures)
+            return figures.exact >= GONE_EXACT if inlined and small else _is_like(piece, figures)
 
         for oid in self.index.candidates(piece, text):
             figures = piece.within(self.index.tokens(oid, kind))
@@ -279,7 +279,7 @@ class Prover:
                 f"(names aside {figures.shape:.2f}, names {figures.names:.2f})",
                 (place.path,),
             )
-        if len(tokenize(family(lost.path), lost.text).names) < 2:
+        if len(tokenize(family(lost.path), _body(lost)).names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
@@ -309,10 +309,11 @@ def _replaced(lost: Lost, removal: Removal) -> Doubt | None:
 
 
 def _body(lost: Lost) -> bytes:
-    """The definition without its head: what is left of it where it was inlined."""
+    """A definition without its head: what is left of it where it was inlined."""
     end = b":" if family(lost.path) is Family.PYTHON else b"{"
-    lines = iter(lost.lines[lost.first : lost.end] if lost.name else ())
-    next((line for line in lines if line.rstrip().endswith(end)), None)
+    lines = iter(lost.lines[lost.first : lost.end])
+    if lost.name is not None:
+        next((line for line in lines if line.rstrip().endswith(end)), None)
     return b"".join(lines)
 
 
