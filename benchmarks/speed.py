@@ -1,7 +1,11 @@
-"""How long a rebase takes: a small series and a long one, beside ``git rebase --onto``.
+"""How long a rebase takes: a small series and long ones, beside ``git rebase --onto``.
 
-The long series is made of real upstream commits, cut for the old tag one on top of the other. A
-third is made of probes in functions that upstream removed: each has to be looked for everywhere.
+The long series are made of real upstream commits, cut for the old tag one on top of the other: of
+commits past the new tag (none has landed), and of those between the tags as well. The last one is
+made of probes in functions that upstream removed: each has to be looked for everywhere.
+
+Wall time says little on a machine that others use too: the processor time, ours and that of git, is
+told beside it.
 """
 
 from __future__ import annotations
@@ -11,15 +15,17 @@ import cProfile
 import os
 import pstats
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from code_groups import CodeProbes
 from commit_groups import Stacker
@@ -41,16 +47,43 @@ _started: Counter[str] = Counter()
 
 def _count_processes(event: str, arguments: tuple[object, ...]) -> None:
     if event == "subprocess.Popen":
-        _started[str(arguments[0])] += 1
+        words = [str(word) for word in cast("Sequence[object]", arguments[1])]
+        while words[1:2] == ["-c"]:
+            del words[1:3]
+        _started[next((w for w in words[1:] if not w.startswith("-")), words[0])] += 1
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: its result, wall time and the processes it started."""
+    """One run: its result, and what it cost."""
 
     rebased: Rebased
-    seconds: float
-    processes: int
+    cost: Cost
+    processes: Counter[str]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds: on the wall, of the processor in this process, and in those that it started."""
+
+    wall: float
+    own: float
+    started: float
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.wall - other.wall, self.own - other.own, self.started - other.started)
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s ({self.own:.2f} s and git {self.started:.2f} s of processor)"
+
+
+def _spent() -> Cost:
+    own, started = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return Cost(
+        time.perf_counter(),
+        own.ru_utime + own.ru_stime,
+        started.ru_utime + started.ru_stime,
+    )
 
 
 def main() -> int:
@@ -61,11 +94,18 @@ def main() -> int:
         project = scratch.project()
         span = project.upstream_range(options.old, options.new)
         small = [read_patch(path.name, path.read_bytes()) for path in _files(options.series)]
-        for name, series in (
-            (f"{len(small)} patches of {options.series.name}", small),
-            (f"{options.count} patches", _long_series(span, options)),
-            (f"{options.gone} patches whose code is gone", _gone_series(span, options)),
-        ):
+        kinds: dict[str, Callable[[], Sequence[Patch]]] = {
+            f"the patches of {options.series.name}": lambda: small,
+            f"{options.count} patches, none landed": lambda: _long_series(
+                span, options, between=False
+            ),
+            f"{options.count} patches": lambda: _long_series(span, options, between=True),
+            f"{options.gone} patches whose code is gone": lambda: _gone_series(span, options),
+        }
+        for number, (name, make) in enumerate(kinds.items(), start=1):
+            if options.only and number not in options.only:
+                continue
+            series = make()
             print(f"{name}, {options.old} → {options.new}")
             _measure(root, options, series)
             if not options.no_git:
@@ -84,6 +124,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--gone", type=int, default=100, help="patches whose code is gone")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tmpfs", type=Path, help="where to work, for instance /dev/shm")
+    parser.add_argument("--only", type=int, nargs="+", help="which of the four series")
     parser.add_argument("--no-git", action="store_true", help="leave git rebase out")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     return parser.parse_args()
@@ -123,7 +164,9 @@ def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -
             profile.disable()
             verdicts = Counter(report.verdict.value for report in measured.rebased.report.patches)
             words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-            print(f"  patchq, {name}: {measured.seconds:.2f} s, {measured.processes} git processes")
+            kinds = ", ".join(f"{count} {kind}" for kind, count in measured.processes.most_common())
+            total = measured.processes.total()
+            print(f"  patchq, {name}: {measured.cost}, {total} git processes ({kinds})")
             print(f"    {words}")
             if options.profile:
                 pstats.Stats(profile).sort_stats("cumulative").print_stats(15)
@@ -131,16 +174,18 @@ def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -
 
 def _timed(project: Project, options: argparse.Namespace, series: Sequence[Patch]) -> Measured:
     _started.clear()
-    start = time.perf_counter()
+    before = _spent()
     rebased = rebase(project, options.old, options.new, series)
-    return Measured(rebased, time.perf_counter() - start, _started.total())
+    project.store.objects.reopen()  # what it read with is counted once it has ended
+    return Measured(rebased, _spent() - before, Counter(_started))
 
 
-def _long_series(span: UpstreamRange, options: argparse.Namespace) -> list[Patch]:
-    """Commits that landed by the new tag and commits that did not, each on top of the last."""
+def _long_series(span: UpstreamRange, options: argparse.Namespace, *, between: bool) -> list[Patch]:
+    """Commits that did not land by the new tag, with ``between`` those that did too, each on top
+    of the last."""
     history = History(span.store.git)
     commits = [
-        *history.subjects(span.old.commit, span.new.commit),
+        *(history.subjects(span.old.commit, span.new.commit) if between else ()),
         *history.subjects(span.new.commit, span.store.resolve(options.future) or options.future),
     ]
     random.Random(options.seed).shuffle(commits)
@@ -179,21 +224,23 @@ def _measure_git(
         tree = Stack(store).apply(tree, patch, onto=options.old).tree
         text = f"tree {tree}\nparent {topic}\nauthor {_WHO}\ncommitter {_WHO}\n\n{patch.name}\n"
         topic = store.objects.write("commit", text.encode())
+    if store.git.held is not None:
+        store.git.held.flush()  # for a git that is not ours
     for name, setting in (("git's default", "conflict"), ("directory renames on", "true")):
         with tempfile.TemporaryDirectory(dir=root) as worktree:
             git = _Git(Path(worktree), Path(store.git.environment["GIT_OBJECT_DIRECTORY"]))
-            start = time.perf_counter()
+            start = _spent()
             git.run("checkout", "--quiet", "--detach", topic)
-            checked_out = time.perf_counter()
+            checked_out = _spent()
             stops = git.rebase(
                 f"merge.directoryRenames={setting}",
                 project.lock.base(options.new).commit,
                 project.lock.base(options.old).commit,
             )
-            done = time.perf_counter()
+            done = _spent()
         print(
-            f"  git rebase --onto, {name}: {done - checked_out:.2f} s, {stops} stops for a "
-            f"conflict; {checked_out - start:.2f} s before that for the worktree"
+            f"  git rebase --onto, {name}: {done - checked_out}, {stops} stops for a "
+            f"conflict; {checked_out - start} before that for the worktree"
         )
 
 

@@ -8,7 +8,7 @@ finds the base of a merge from history alone. Those commits are the same on ever
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -80,6 +80,9 @@ class Merger:
         self._objects = objects
         self._known: dict[MergeQuestion, Merged] = {}
         self._files: dict[_Blobs, tuple[str, bool]] = {}
+        self.ahead: Callable[[], Iterable[MergeQuestion]] = tuple
+        """Tells, when git is about to be asked, what it will likely be asked next: for one process
+        to answer all of it."""
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """One merge; see :meth:`merge_all`."""
@@ -101,16 +104,23 @@ class Merger:
                 edits.append(found)
             else:
                 whole.append(question)
-        hard = {blobs: None for each in edits for blobs in each.hard if blobs not in self._files}
-        self._ask(whole, list(hard))
+        self._ask(whole, self._unanswered(edits))
         self._known.update((each.question, self._put_together(each)) for each in edits)
         return [self._known[question] for question in questions]
+
+    def _unanswered(self, edits: Iterable[_Edits]) -> list[_Blobs]:
+        found = {blobs: None for each in edits for blobs in each.hard if blobs not in self._files}
+        return list(found)
 
     def _ask(self, whole: Sequence[MergeQuestion], files: Sequence[_Blobs]) -> None:
         """Have git answer what is left; single files all in one tree, each under a number.
 
         With no file added or deleted, git merges each path by itself, whatever is beside it.
         """
+        if whole or files:
+            likely = (self._edits(question) for question in self.ahead())
+            more = self._unanswered(each for each in likely if each is not None)
+            files = list(dict.fromkeys((*files, *more)))
         asked = [*whole]
         names = {f"{number:08}": blobs for number, blobs in enumerate(files)}
         if files:

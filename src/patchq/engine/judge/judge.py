@@ -34,8 +34,10 @@ from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.rewrite import Carried, Carrier, Rewrite
 from patchq.engine.series.stack import Stack
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import Placement, UpstreamRange
 from patchq.errors import PatchqError
+from patchq.git.merge import MergeQuestion
+from patchq.git.objects import Entry
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -160,13 +162,28 @@ class Judge:
         trails, _ = self._follow(units, states, facts, undoing=False)
         return self._upstreamed(facts, trails)
 
-    def _find(self, case: Case) -> Facts:
-        applied = case.applied
-        placements = distinct({path: self._span.place(path) for path in applied.paths})
-        entries = {
+    def questions(self, case: Case) -> list[MergeQuestion]:
+        """What :meth:`judge` will ask first: a merge of all, and of each unit alone."""
+        applied, tree = case.applied, self._objects.tree_of
+        _, entries = self._places(case)
+        if entries == applied.before:
+            return []
+        units = split_units(case.patch, applied, self._objects)
+        ours = [{path: entries.get(path) for path in unit.paths} for unit in units]
+        whole = MergeQuestion(tree(applied.before), tree(entries), tree(applied.after))
+        return [whole, *map(self._walker.question, units, ours)]
+
+    def _places(self, case: Case) -> tuple[dict[str, Placement], dict[str, Entry | None]]:
+        """Where the paths of a patch belong, and what is there."""
+        placements = distinct({path: self._span.place(path) for path in case.applied.paths})
+        return placements, {
             path: self._objects.file(case.ours, place.new) if place.new else None
             for path, place in placements.items()
         }
+
+    def _find(self, case: Case) -> Facts:
+        applied = case.applied
+        placements, entries = self._places(case)
         tree = self._objects.tree_of
         merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
         return Facts(case, placements, entries, merged)

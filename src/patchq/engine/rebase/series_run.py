@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import VerdictCache
@@ -16,7 +16,9 @@ from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
 from patchq.engine.rebase.resolved_patch import patch_to
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.errors import PatchqError
 from patchq.git.apply import Refused
+from patchq.git.merge import MergeQuestion
 from patchq.kept_answers import key_of
 from patchq.model.patch import Patch
 from patchq.model.retired import provided_by_upstream
@@ -81,11 +83,21 @@ class SeriesRun:
         paths = sorted({path for patch in source.patches.values() for path in patch.paths})
         self._judge = PlaceJudge(span, self._stack, paths, cache)
         self._places: dict[str, Placed] = {}
+        self._now: Placed | None = None
+        self._foreseen: set[str] = set()
         self.remembered: dict[str, None] = {}
         """The files that say how conflicts were solved again."""
 
     def judge_all(self, progress: Progress) -> dict[str, Judgement]:
         """The judgement on every patch, in series order."""
+        merger = self._span.store.merger
+        merger.ahead = self._questions_ahead
+        try:
+            return self._judge_all(progress)
+        finally:
+            merger.ahead = tuple
+
+    def _judge_all(self, progress: Progress) -> dict[str, Judgement]:
         settled: dict[str, Judgement] = {}
         while True:
             judgements: dict[str, Judgement] = {}
@@ -99,6 +111,31 @@ class SeriesRun:
                 return judgements
             settled.update(together)  # what stands on these is judged anew
 
+    def _questions_ahead(self) -> Iterator[MergeQuestion]:
+        """What the patches will ask that none before them, not judged yet, can change any more.
+
+        Each is told once. What was foreseen wrongly is asked again when it is known.
+        """
+        if self._now is None:
+            return
+        open_: set[str] = set()
+        entries = self._source.series.entries
+        for entry in entries[self._source.series.names.index(self._now.patch.name) :]:
+            patch = self._source.patches[entry.name]
+            if entry.name not in self._foreseen and open_.isdisjoint(patch.paths):
+                self._foreseen.add(entry.name)
+                yield from self._questions_of(patch, self._now)
+            open_.update(patch.paths)
+
+    def _questions_of(self, patch: Patch, now: Placed) -> list[MergeQuestion]:
+        """What ``patch`` asks if it stands where the one that is judged ``now`` does."""
+        if not all(map(self._span.covers, patch.paths)):
+            return []
+        try:
+            return self._judge.judge.questions(replace(now, patch=patch).case)
+        except PatchqError:
+            return []
+
     def stop(self, judgements: Mapping[str, Judgement]) -> Stop | None:
         """The first patch that needs review, with all that there is to solve."""
         for number, entry in enumerate(self._source.series.entries, start=1):
@@ -109,6 +146,7 @@ class SeriesRun:
 
     def _judged(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
         placed = self._places[entry.name] = self._place(entry, judgements)
+        self._now = placed
         judged = self._judge.judge_in_place(placed)
         judged = self._decided(self._with_blockers(judged, placed, judgements))
         return self._with_accepted(self._remembered(judged))

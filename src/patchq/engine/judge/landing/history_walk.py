@@ -122,7 +122,7 @@ class HistoryWalker:
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
         questions = [
-            self._question(unit, entries) for unit, entries in zip(units, ours, strict=True)
+            self.question(unit, entries) for unit, entries in zip(units, ours, strict=True)
         ]
         answers = self._merger.merge_all(questions)
         return [
@@ -353,7 +353,8 @@ class HistoryWalker:
         """The entries of a tree that :meth:`_tree` or a merge of such gave."""
         return {path: self._objects.file(tree, name) for path, name in _names_below(entries)}
 
-    def _question(self, unit: Unit, ours: Entries) -> MergeQuestion:
+    def question(self, unit: Unit, ours: Entries) -> MergeQuestion:
+        """What :meth:`states` asks of one unit."""
         return MergeQuestion(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
 
     def _tree(self, entries: Entries) -> str:
