@@ -84,6 +84,7 @@ _BESIDE = re.compile(r"^out.*\.(?:verify\.json|export\.json|sha256)$")
 
 
 def _undated(raw: bytes) -> bytes:
+    raw = re.sub(rb"Made by patchq [^<\"]*", b"", raw)
     marks = (b"Date: ", b"  date: ", b"Last-Update: ", b"From ", b'  "time"')
     return b"\n".join(line for line in raw.split(b"\n") if not line.startswith(marks))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -88,6 +89,8 @@ class Result:
     @property
     def reason(self) -> str:
         """The last line git wrote on stderr, without its ``fatal:`` or ``error:`` prefix."""
+        if self.status < 0:
+            return f"ended by signal {-self.status}"
         lines = self.stderr.decode(errors="replace").strip().splitlines()
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
@@ -117,6 +120,13 @@ class GitFailedError(UpstreamError):
     def __init__(self, command: str, result: Result):
         super().__init__(f"git {command}: {result.reason}")
         self.result = result
+
+
+class GitEndedError(GitFailedError):
+    """Somebody ended a git process: the kernel for want of memory, or the user."""
+
+
+_BY_OTHERS = {-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
 
 
 class Git:
@@ -185,6 +195,8 @@ class Git:
             result.stderr and self._fetch_missing is not None and self._fetch_missing(result.stderr)
         ):
             result = self._end(args, stdin, environment)
+        if result.status in _BY_OTHERS:
+            raise GitEndedError(args[0], result)
         if result.status not in allow:
             raise GitFailedError(args[0], result)
         return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 from patchq.engine.judge.case import Judgement
 from patchq.engine.judge.outcomes import outcomes
 from patchq.errors import PatchqError, UnavailableError
+from patchq.git.process import GitEndedError
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -22,7 +23,7 @@ from patchq.model.verdict import (
 
 def ends_all(error: Exception) -> bool:
     """Whether what went wrong would go wrong with every other patch too."""
-    return isinstance(error, OSError | MemoryError | UnavailableError)
+    return isinstance(error, OSError | MemoryError | UnavailableError | GitEndedError)
 
 
 def faulted(patch: Patch, error: Exception) -> Judgement:
