@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,14 +16,16 @@ from workspaces import make_workspace
 
 TEXT = "".join(f"line {number}\n" for number in range(400))
 READERS = (("list",), ("lint",), ("report", "v1", "--onto", "v2"), ("status",), ("files", "p0"))
+BUSY = "another patchq is at work"
 
 
 @pytest.mark.parametrize(
-    ("writers", "readers"),
-    [(3, 3), pytest.param(10, 10, marks=pytest.mark.release)],
+    ("writers", "readers", "seconds"),
+    [(3, 3, 0), pytest.param(10, 10, 120, marks=pytest.mark.release)],
     ids=["short", "long"],
 )
-def test_many_at_once(tmp_path: Path, writers: int, readers: int) -> None:
+def test_many_at_once(tmp_path: Path, writers: int, readers: int, seconds: int) -> None:
+    """Each writer brings its own patch and drops it in turn, and leaves it there at the end."""
     upstream = Miniature(tmp_path / "upstream")
     upstream.commit("Start", {"f": TEXT})
     upstream.tag("v1")
@@ -37,29 +41,48 @@ def test_many_at_once(tmp_path: Path, writers: int, readers: int) -> None:
     workspace = make_workspace(upstream, {"p0.patch": patches["p0.patch"]})
     for name in names[1:]:
         (workspace.root / f"{name}.patch").write_bytes(patches[f"{name}.patch"])
+    end = time.monotonic() + seconds
+    faults: list[str] = []
+    runs: list[int] = []
 
-    def start(*args: str) -> subprocess.Popen[str]:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": SOURCES}
-        return subprocess.Popen(
+    def run(*args: str) -> None:
+        done = subprocess.run(
             [sys.executable, "-m", "patchq", *args],
             cwd=workspace.root,
-            env=environment,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": SOURCES},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            check=False,
         )
+        if done.returncode == 2 and BUSY in done.stdout:
+            run(*args)  # it says so: tried again
+            return
+        runs.append(done.returncode)
+        if "Traceback" in done.stdout or done.returncode not in (0, 1):
+            faults.append(f"{args}: {done.returncode}: {done.stdout}")
 
-    writing = {name: start("import", f"{name}.patch", "--tag", "v1") for name in names[1:]}
-    reading = [start(*READERS[number % len(READERS)]) for number in range(readers)]
-    for name, process in writing.items():
-        said, _ = process.communicate()
-        while process.returncode == 2 and "another patchq is at work" in said:
-            process = start("import", f"{name}.patch", "--tag", "v1")  # it says so: tried again
-            said, _ = process.communicate()
-        assert process.returncode == 0, said
-    for process in reading:
-        said, _ = process.communicate()
-        assert process.returncode in (0, 1), said
-        assert "Traceback" not in said
+    def write(name: str) -> None:
+        run("import", f"{name}.patch", "--tag", "v1")
+        while time.monotonic() < end and not faults:
+            run("drop", name, "--tag", "v1", "--reason", "again")
+            run("import", f"{name}.patch", "--tag", "v1")
+
+    def read(number: int) -> None:
+        run(*READERS[number % len(READERS)])
+        while time.monotonic() < end and not faults:
+            number += 1
+            run(*READERS[number % len(READERS)])
+
+    threads = [
+        *(threading.Thread(target=write, args=(name,)) for name in names[1:]),
+        *(threading.Thread(target=read, args=(number,)) for number in range(readers)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
     assert set(workspace.series("v1").names) == set(patches)
     assert set(workspace.load("v1").patches) == set(patches)
+    print(f"{len(runs)} runs of {writers + readers} processes at a time")
