@@ -97,7 +97,9 @@ class Store:
 
     @cached_property
     def _scratch_holder(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="objects-", dir=scratch_root())
+        return tempfile.TemporaryDirectory(
+            prefix="objects-", ignore_cleanup_errors=True, dir=scratch_root()
+        )
 
     @cached_property
     def _scratch(self) -> Path:
