@@ -26,6 +26,7 @@ FLOORS = (
     ("engine.verify", "engine.edit"),
     ("engine.export", "engine.status", "engine.release"),
     ("report",),
+    ("api",),
     ("cli",),
 )
 RUNS_GIT = {"run", "text", "start"}

@@ -13,7 +13,7 @@ import typer
 from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
-from patchq.errors import FindingsError, InputError
+from patchq.errors import InputError
 from patchq.model.export_format import BuildMode, ExportFormat
 from patchq.scratch import scratch_root
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from patchq.engine.export.building import Building
     from patchq.engine.export.export import Exported
     from patchq.engine.export.prepare import Prepared
-    from patchq.model.verification import Failure
 
 _STDOUT = Path("-")
 
@@ -220,26 +219,11 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
 
 def _verified(run: Session, prepared: Prepared, fuzz: int) -> bytes:
     """The result of verifying what is to be exported; raises where it fails."""
-    from patchq.engine.verify.verify import verify_series
     from patchq.report.jsonverification import render_json
 
-    tag = prepared.base.name
-    with run.progress(f"verifying {tag}") as progress:
-        verification = verify_series(run.project, prepared.subject.selection, progress, fuzz)
-    if not verification.passed:
-        for section in verification.sections:
-            for failure in section.failures:
-                run.notice(f"{section.name}: {_words(failure)}")
-        raise FindingsError(
-            f"{tag} does not verify; nothing was exported",
-            hint=f"`patchq verify {tag}` shows all of it; --no-verify exports it as it is.",
-        )
-    return render_json(verification).encode()
-
-
-def _words(failure: Failure) -> str:
-    place = f"{failure.where}: " if failure.where else ""
-    return f"{place}{failure.text}{f' ({failure.patch})' if failure.patch else ''}"
+    with run.progress(f"verifying {prepared.base.name}") as progress:
+        found = run.api.verified(prepared, fuzz, say=run.notice, progress=progress)
+    return render_json(found).encode()
 
 
 def register(app: typer.Typer) -> None:

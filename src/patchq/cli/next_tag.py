@@ -50,7 +50,6 @@ def next_tag(
       patchq next v0.5.18 --dry-run
       patchq next --markdown
     """
-    from patchq.engine.release.work_list import work_list
     from patchq.model.release import Section
     from patchq.report.work_list import (
         render_work_list,
@@ -65,10 +64,8 @@ def next_tag(
         if part not in known:
             raise InputError(f"--fail-on: {part!r} is unknown", hint=f"One of: {', '.join(known)}.")
     onto = _locked(run, tag, dry_run=dry_run)
-    project = run.fresh_project()
-    series = source or project.series_before(onto)
-    with run.progress(f"{series} → {onto}") as progress:
-        work = work_list(project, series, onto, progress)
+    with run.progress(f"judging {onto}") as progress:
+        work = run.api.next(onto, source, progress=progress)
     if json:
         output.text(render_work_list_json(work))
     elif markdown:

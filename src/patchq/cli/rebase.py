@@ -102,32 +102,17 @@ def _start(
     json: bool,
 ) -> int:
     from patchq.cli import output
-    from patchq.engine.rebase.operation import refuse_meanwhile
-    from patchq.engine.rebase.rebase import judge_series, refuse_existing, refuse_losing
-    from patchq.engine.rebase.session import begin, write
 
-    if not dry_run:
-        refuse_meanwhile(run.workspace)
-        if not replace:
-            refuse_existing(run.workspace, onto)
-    with run.progress(f"rebasing onto {onto}") as progress:
-        rebased = judge_series(
-            run.project, source or run.project.series_before(onto), onto, progress
-        )
     if dry_run:
-        from patchq.engine.verify.facts import with_facts
-
-        rebased = with_facts(run.project, rebased)
-        output.report(rebased.report, Format.JSON if json else Format.TABLE)
-        return _code(rebased.report)
-    with run.writing() as workspace:
-        if not replace:
-            refuse_existing(workspace, onto)
-        refuse_losing(workspace, rebased)
-        if rebased.stop and not keep_going:
-            begin(run.project, rebased)
-        else:
-            write(run.project, rebased, f"rebase --onto {onto}", ())
+        source = source or run.project.series_before(onto)
+        with run.progress(f"judging {source} on {onto}") as progress:
+            report = run.api.judge(source, onto=onto, progress=progress).report
+        output.report(report, Format.JSON if json else Format.TABLE)
+        return _code(report)
+    with run.progress(f"rebasing onto {onto}") as progress:
+        rebased = run.api.rebase(
+            onto, source=source, keep_going=keep_going, replace=replace, progress=progress
+        )
     return _show(run, rebased, json, stopped=not keep_going)
 
 

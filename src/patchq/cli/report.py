@@ -98,12 +98,9 @@ def report(
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
-        from patchq.engine.verify.wheel.evidence import Wheels
-
         if tag is not None:
             raise InputError("--all reports on every series; leave out the tag")
         matrix = _lifecycle(run, jobs)
-        matrix = Matrix(Wheels(run.project).in_columns(matrix.columns))
         if effects:
             matrix = Matrix(tuple(_with_effects_on(run, column) for column in matrix.columns))
         made = output.made_by(run) if form is Format.HTML else None
@@ -118,11 +115,8 @@ def report(
         )
         reports = [column.report for column in matrix.columns if column.report]
     else:
-        from patchq.engine.verify.facts import with_facts
-
-        series = tag or (run.project.series_before(onto) if onto else run.newest_series)
-        judged = _judged(run, series, onto, against)
-        told = with_facts(run.project, _with_endings(run, judged, against))
+        with run.progress("judging the series") as progress:
+            told = run.api.judge(tag, onto=onto, against=against, progress=progress)
         reports = [_with_effects(run, told) if effects else told.report]
         page = form is Format.HTML
         made = output.made_by(run) if page else None
@@ -139,42 +133,11 @@ def _has(report: Report, outcomes: Collection[Verdict | Memory]) -> bool:
     )
 
 
-def _judged(run: Session, series: str, onto: str | None, against: str | None) -> Rebased:
-    from patchq.engine.rebase.decided import lost
-    from patchq.engine.rebase.forecast import forecast
-    from patchq.engine.rebase.rebase import judge_series
-
-    if against is not None:
-        with run.progress(f"judging {series} on {against}") as progress:
-            return forecast(run.project, series, against, progress)
-    target = onto or run.project.base_after(series)
-    with run.progress(f"judging {series} on {target}") as progress:
-        judged = judge_series(run.project, series, target, progress)
-    if target not in run.workspace.series_names():
-        return judged
-    remembered = (*judged.report.remembered, *lost(run.workspace, target))
-    return replace(judged, report=replace(judged.report, remembered=remembered))
-
-
-def _with_endings(run: Session, judged: Rebased, main: str | None) -> Rebased:
-    """A note on each patch that names what it was taken from: when it ends."""
-    from patchq.engine.backport.shipped_in import ends_of
-
-    told = []
-    for patch in judged.report.patches:
-        ending = ends_of(run.project, judged.source.patches[patch.name], main)
-        notes = (*patch.notes, f"ends: {ending}") if ending else patch.notes
-        told.append(replace(patch, notes=notes))
-    return replace(judged, report=replace(judged.report, patches=tuple(told)))
-
-
 def _lifecycle(run: Session, jobs: int | None) -> Matrix:
     """The matrix; bases that are not here and cannot be fetched are left unjudged, and told."""
-    from patchq.engine.rebase.matrix.lifecycle import lifecycle
-
     with run.progress("judging every series") as progress:
         try:
-            return lifecycle(run.project, progress, jobs=jobs)
+            return run.api.matrix(progress, jobs=jobs)
         except MissingBasesError as error:
             names = error.names
     try:
@@ -182,7 +145,7 @@ def _lifecycle(run: Session, jobs: int | None) -> Matrix:
     except PatchqError as error:
         run.notice(f"not judged, for they are not fetched: {', '.join(names)}: {error}")
     with run.progress("judging every series") as progress:
-        return lifecycle(run.project, progress, partly=True, jobs=jobs)
+        return run.api.matrix(progress, partly=True, jobs=jobs)
 
 
 def _with_effects(run: Session, judged: Rebased) -> Report:

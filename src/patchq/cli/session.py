@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from patchq.errors import InputError, PatchqError
+from patchq.api import Workspace
+from patchq.errors import PatchqError
 from patchq.files import replace_file
 from patchq.model.series import NoSuchPatchError, meant_name
-from patchq.model.workspace import Workspace, find_workspace
+from patchq.model.workspace import Workspace as WorkspaceFiles
+from patchq.model.workspace import find_workspace
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.project import Project
@@ -40,60 +42,45 @@ class Session:
     _shown: list[Bar] = field(default_factory=list, compare=False)
 
     @cached_property
-    def workspace(self) -> Workspace:
-        """The workspace around ``start``; an interrupted write to it is settled first."""
-        from patchq.engine.workspace.transaction import recover
+    def api(self) -> Workspace:
+        """The workspace around ``start``, as scripts have it too."""
+        return Workspace.open(
+            self.start,
+            upstream=self.upstream,
+            say=self.notice,
+            limits=self._notice_once,
+            fetching=self._fetching,
+            terminal=sys.stderr.isatty(),
+        )
 
-        workspace = find_workspace(self.start)
-        settled = recover(workspace)
-        if settled:
-            self.notice(settled)
-        return workspace
+    @property
+    def workspace(self) -> WorkspaceFiles:
+        """The workspace's files."""
+        return self.api.files
 
     @cached_property
     def lock(self) -> Lock:
         """The workspace's lock."""
-        return self.workspace.lock()
-
-    @cached_property
-    def settings(self) -> Settings:
-        """The workspace's settings."""
-        return self.workspace.settings()
-
-    @cached_property
-    def store(self) -> Store:
-        """The workspace's store, with the objects of the lender that counts."""
-        from patchq.engine.workspace.upstream import open_upstream
-
-        location = self.upstream or self._recorded_lender or self.lock.upstream
-        opened = open_upstream(
-            self.workspace, location, terminal=sys.stderr.isatty(), showing=self._fetching
-        )
-        for limit in opened.limits:
-            self._notice_once(limit)
-        return opened.store
+        return self.api.lock
 
     @property
-    def _recorded_lender(self) -> str | None:
-        """The lender that an unfinished rebase began with."""
-        from patchq.engine.rebase.operation import load
+    def settings(self) -> Settings:
+        """The workspace's settings."""
+        return self.api.settings
 
-        try:
-            operation = load(self.workspace)
-        except PatchqError:  # who goes on with the rebase is told
-            return None
-        return operation.lender if operation else None
+    @property
+    def store(self) -> Store:
+        """The workspace's store, with the objects of the lender that counts."""
+        return self.api.store
 
     @cached_property
     def project(self) -> Project:
         """All of it, as the engine takes it."""
-        from patchq.engine.workspace.project import Project
-
-        return Project(self.workspace, self.lock, self.settings, self.store)
+        return self.api.project
 
     def fresh_project(self) -> Project:
         """The project with the lock as it is now, after a command has added to it."""
-        return replace(self.project, lock=self.workspace.lock())
+        return self.api.project
 
     @property
     def upstream_refs(self) -> Upstream:
@@ -130,43 +117,31 @@ class Session:
     @property
     def newest_series(self) -> str:
         """The last base in the lock's order that has a series; raises :class:`InputError`."""
-        names = self.workspace.series_names()
-        if not names:
-            raise InputError(
-                "this workspace has no series yet",
-                hint="Begin one: `patchq import FILE… --tag TAG`, or `patchq edit TAG`.",
-            )
-        return names[-1]
+        return self.api.newest_series
 
     @contextmanager
-    def writing(self) -> Iterator[Workspace]:
-        """The workspace, ours alone while it is written to.
-
-        Raises :class:`PatchqError` with the way out while a rebase is unfinished or an edit open.
-        """
-        from patchq.engine.edit.state import refuse_while_open
-        from patchq.engine.rebase.operation import refuse_meanwhile
-        from patchq.engine.rebase.solving.state import refuse_while_resolving
-
-        with self.going_on() as workspace:
-            refuse_meanwhile(workspace)
-            refuse_while_resolving(workspace)
-            refuse_while_open(workspace)
-            yield workspace
+    def writing(self) -> Iterator[WorkspaceFiles]:
+        """The workspace, ours alone while it is written to; see :meth:`Workspace.writing`."""
+        with self._saying_what_is_kept(), self.api.writing() as files:
+            yield files
 
     @contextmanager
-    def going_on(self) -> Iterator[Workspace]:
+    def going_on(self) -> Iterator[WorkspaceFiles]:
         """The workspace, ours alone, to go on with an unfinished rebase or edit, or to end it."""
         from patchq.engine.workspace.locking import exclusive
 
-        with exclusive(self.workspace):
-            before = self._kept
-            try:
-                yield self.workspace
-            finally:
-                for directory in sorted(self._kept - before):
-                    place = directory.relative_to(self.workspace.root)
-                    self.notice(f"files that were not taken are kept in {place}")
+        with self._saying_what_is_kept(), exclusive(self.workspace):
+            yield self.workspace
+
+    @contextmanager
+    def _saying_what_is_kept(self) -> Iterator[None]:
+        before = self._kept
+        try:
+            yield
+        finally:
+            for directory in sorted(self._kept - before):
+                place = directory.relative_to(self.workspace.root)
+                self.notice(f"files that were not taken are kept in {place}")
 
     @property
     def _kept(self) -> set[Path]:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
 from patchq.model.verification import Outcome
 
 if TYPE_CHECKING:
-    from patchq.engine.series.selection import Selection
     from patchq.model.prediction import Prediction
 
 
@@ -82,14 +81,12 @@ def verify(
             return code  # no series is named to compare its architectures with
         built = _verify_wheel(context, tag, guards or (), variants or (), wheel, manifest, target)
         return max(code, built)
-    from patchq.engine.verify.verify import verify_series
-
     run = session(context)
-    selection = _selection(run, tag, guards or (), variants or ())
+    tag = tag or run.newest_series
     if trust_upstream:
-        record_trust(run, selection.directory.tag)
-    with run.progress(f"verifying {selection.directory.tag}") as progress:
-        verification = verify_series(run.project, selection, progress)
+        record_trust(run, tag)
+    with run.progress(f"verifying {tag}") as progress:
+        verification = run.api.verify(tag, guards or (), variants or (), progress=progress)
     if as_json:
         from patchq.report.jsonverification import render_json
 
@@ -99,16 +96,6 @@ def verify(
 
         render_verification(verification, output.terminal())
     return 0 if verification.passed else 1
-
-
-def _selection(
-    run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
-) -> Selection:
-    from patchq.engine.series.selection import select
-
-    tag = tag or run.newest_series
-    chosen = selected_guards(run, tag, guards, variants)
-    return select(run.workspace.load(tag), run.settings, chosen)
 
 
 def _verify_wheel(
@@ -150,7 +137,7 @@ def _predictions(
     from patchq.engine.verify.subject import put_in_place
     from patchq.model.prediction import predict
 
-    subject = put_in_place(run.project, _selection(run, tag, guards, variants))
+    subject = put_in_place(run.project, run.api.select(tag, guards, variants))
     predictions = predict(predicted_builds(subject))
     if not predictions:
         raise InputError(
