@@ -26,7 +26,7 @@ from judging import (
     take,
     verdicts,
 )
-from miniature import MakeMiniature, Miniature, submodule
+from miniature import Edits, MakeMiniature, Miniature, submodule
 from workspaces import make_workspace, open_project
 
 from patchq.engine.judge.judge import Judge
@@ -606,6 +606,64 @@ def test_an_added_function_that_was_edited_since(
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.UPSTREAMED
     assert [item.commit for item in report.evidence] == [brought]
+
+
+GUIDE_PATH, RENAMED = "docs/guide.md", "docs/manual.md"
+GUIDE = "".join(f"Step {number}: say what chapter {number} is about.\n" for number in range(30))
+LATER = ("Step 7: say", "Step 7: tell")
+
+
+@pytest.mark.parametrize(
+    ("ours", "final", "verdict"),
+    [
+        (GUIDE, GUIDE, Verdict.UPSTREAMED),
+        (GUIDE, edited(GUIDE, LATER), Verdict.UPSTREAMED),
+        (GUIDE, edited(GUIDE, ("Step 7: say what chapter 7 is about.\n", "")), Verdict.SUPERSEDED),
+        ("Another guide.\n", GUIDE, Verdict.CONFLICT),
+    ],
+    ids=["as it was", "edited since", "a line taken out", "another file"],
+)
+@pytest.mark.parametrize("at_once", [False, True], ids=["and then edited", "edited as renamed"])
+def test_an_added_file_that_upstream_added_too_and_renamed(
+    upstream: Miniature, ours: str, final: str, verdict: Verdict, at_once: bool
+) -> None:
+    patch = upstream.patch("v1", {GUIDE_PATH: ours})
+    brought = upstream.commit("A guide (#4)", {GUIDE_PATH: GUIDE})
+    if at_once:
+        renamed = upstream.commit("Call it (#5)", {GUIDE_PATH: None, RENAMED: final})
+    else:
+        renamed = upstream.move(GUIDE_PATH, RENAMED, "Call it (#5)")
+        upstream.commit("Mind it (#6)", {RENAMED: final, "README": "More.\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is verdict
+    assert [(change.old, change.new) for change in report.paths] == [(GUIDE_PATH, RENAMED)]
+    if verdict is Verdict.CONFLICT:
+        (moved,) = shown(report, EvidenceKind.PATH_MOVED)
+        assert (moved.commit, moved.paths) == (renamed, (RENAMED,))
+    else:
+        assert [item.commit for item in shown(report, EvidenceKind.MERGED)] == [brought]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{GUIDE_PATH: None}, {RENAMED: GUIDE}],
+        [{GUIDE_PATH: None, RENAMED: GUIDE}, {RENAMED: None}],
+    ],
+    ids=["made anew later", "renamed and removed"],
+)
+def test_an_added_file_that_upstream_took_out_again(
+    upstream: Miniature, steps: list[Edits]
+) -> None:
+    patch = upstream.patch("v1", {GUIDE_PATH: GUIDE})
+    for edits in ({GUIDE_PATH: GUIDE}, *steps):
+        upstream.commit("Go on", edits)
+    upstream.tag("v2")
+    judgement = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.CLEAN
+    assert [(c.old, c.new) for c in judgement.report.paths] == [(GUIDE_PATH, GUIDE_PATH)]
+    assert shown(judgement.report, EvidenceKind.UNDONE)
 
 
 @pytest.mark.parametrize(

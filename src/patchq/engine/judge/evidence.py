@@ -153,8 +153,12 @@ class EvidenceMaker:
 
     def moves(self, facts: Facts) -> tuple[Evidence, ...]:
         moves = facts.moves
-        known = [path for path in moves if self._objects.file(self._span.old.tree, path)]
-        found = by_commit((self.removal(path), path) for path in known)
+        removals = {path: self.removal(path) for path in moves}
+        found = by_commit(
+            (commit, path)
+            for path, commit in removals.items()
+            if commit or self._objects.file(self._span.old.tree, path)
+        )
         return tuple(
             self._span.evidence(
                 EvidenceKind.PATH_MOVED,

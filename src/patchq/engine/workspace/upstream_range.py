@@ -71,6 +71,7 @@ class UpstreamRange:
         self.cache = project.cache
         self._history = project.store.history
         self._placements: dict[str, Placement] = {}
+        self._in_trees: dict[str, Placement] = {}
         self._ancestors: dict[str, frozenset[str]] = {}
         self._expected: set[str] = set()
         self._wide: dict[frozenset[str], tuple[CommitInfo, ...]] = {}
@@ -203,6 +204,20 @@ class UpstreamRange:
         return [base.coverage for base in (self.old, self.new) if base.archive is not None]
 
     def _place(self, path: str) -> Placement:
+        """Where the trees say, unless neither has the file: then where its history says first."""
+        placed = self._place_by_trees(path)
+        there = (self.store.objects.file(base.tree, path) for base in (self.old, self.new))
+        if placed.where is Whereabouts.UNCOVERED or any(there):
+            return placed
+        renamed = self._renamed_since(path)
+        return Placement(path, renamed, Whereabouts.MOVED) if renamed else placed
+
+    def _place_by_trees(self, path: str) -> Placement:
+        if path not in self._in_trees:
+            self._in_trees[path] = self._look_up(path)
+        return self._in_trees[path]
+
+    def _look_up(self, path: str) -> Placement:
         if not self.covers(path):
             return Placement(path, None, Whereabouts.UNCOVERED)
         if self.store.objects.file(self.new.tree, path) is not None:
@@ -214,10 +229,25 @@ class UpstreamRange:
         where = Whereabouts.SAME if added.path == path else Whereabouts.MOVED
         return Placement(path, added.path, where, added.alternatives)
 
+    def _renamed_since(self, path: str) -> str | None:
+        """Where a file is now that upstream added at ``path`` between the bases and renamed."""
+        found: str | None = None
+        for commit in self.commits((path,)):
+            for touch in commit.touches:
+                if touch.status == "A" and touch.new == path:
+                    found = path
+                elif touch.old == found and touch.status in ("R", "D"):
+                    found = touch.new if touch.status == "R" else None
+        objects = self.store.objects
+        if found is None or objects.file(self.old.tree, found) is not None:
+            return None
+        return found if objects.file(self.new.tree, found) is not None else None
+
     def _names(self, paths: Iterable[str]) -> frozenset[str]:
         """``paths`` on both bases."""
         old = set(paths)
-        return frozenset(old | {new for path in old if (new := self.place(path).new) is not None})
+        placed = map(self._place_by_trees, old)
+        return frozenset(old | {place.new for place in placed if place.new is not None})
 
     def _touching(self, names: frozenset[str]) -> tuple[CommitInfo, ...]:
         if names not in self._logs:
