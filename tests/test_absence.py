@@ -413,6 +413,31 @@ def test_a_twin_from_before_is_not_where_it_went(upstream: Miniature) -> None:
     assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == (SCORING,)
 
 
+HALF_OF_IT = BODY.split("    scale", maxsplit=1)[0].split("\n", 1)[1]
+"""Most of the body, and less than would make it a copy."""
+
+
+def test_half_of_it_went_down_its_own_file(upstream: Miniature, patch: bytes) -> None:
+    """The lines stood in the file before, but as the function that went."""
+    flat = "def flat_tokens(hidden, router, topk, bias):\n" + HALF_OF_IT + "    return experts\n"
+    upstream.commit("Flat now (#5)", {PATH: WITHOUT + flat})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert PATH in shown(report, EvidenceKind.CODE_MOVED)[0].paths
+
+
+@pytest.mark.parametrize("beside", ["", "LIMIT = 9\n"], ids=["untouched", "edited beside it"])
+def test_half_of_it_stood_elsewhere_before(upstream: Miniature, beside: str) -> None:
+    flat = "def flat_tokens(hidden, router, topk, bias):\n" + HALF_OF_IT + "    return experts\n"
+    upstream.commit("Flat too", {SCORING: HOME + flat})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+    upstream.commit("Do without routing (#5)", {PATH: WITHOUT, SCORING: HOME + flat + beside})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.UNREACHABLE
+
+
 KERNEL = (
     "template <typename T>\n"
     "__global__ void scale_kernel(T* out, const T* in, float by, int size) {\n"

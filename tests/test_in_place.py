@@ -115,6 +115,67 @@ def test_on_an_upstreamed_patch_it_is_judged_normally(upstream: Miniature) -> No
     assert found(judged(upstream, patches)) == {"p1": (Verdict.UPSTREAMED, ()), "p2": CLEAN}
 
 
+OTHER = "app/other.py"
+GONE_CODE = "".join(
+    f"def load_{name}(path, depth):\n    table_{name} = read_{name}(path)\n"
+    f"    table_{name}.keep_{name}(depth)\n    return table_{name}.first_{name}()\n\n\n"
+    for name in ("pages", "blocks", "roots")
+)
+GROWN = GONE_CODE.replace("read_pages(path)", "read_pages(path, 8)")
+LOWER = (GONE_CODE, GROWN, GROWN.replace("(path, 8)", "(path, 16)"))
+"""The code that upstream takes out, with an edit, and with another on that."""
+
+
+@pytest.fixture
+def without_loading(miniature: MakeMiniature) -> Miniature:
+    """v2 changes the second function, and takes the loading code out of both files."""
+    made = miniature()
+    texts = [text for text in core().values() if isinstance(text, str)]
+    made.commit("Start (#1)", {FILE: texts[0] + GONE_CODE, OTHER: "start = 1\n\n\n" + CORE})
+    made.tag("v1")
+    made.commit("Load no more (#4)", core(second="x + 2 - y"))
+    made.tag("v2")
+    return made
+
+
+def loading(code: str, second: str = "x + 2", **others: str) -> Edits:
+    return {FILE: CORE.replace("a2 = x + 2", f"a2 = {second}") + code, **others}
+
+
+def test_unreachable_whatever_becomes_of_patches_on_other_files(
+    without_loading: Miniature,
+) -> None:
+    without_loading.commit("Start later (#5)", {OTHER: "start = 2\n\n\n" + CORE})
+    without_loading.tag("v2")
+    mine = {OTHER: "start = 3\n\n\n" + CORE}
+    patches = stacked(without_loading, mine, loading(GROWN, **mine))
+    assert found(judged(without_loading, patches)) == {
+        "p1": CONFLICT,
+        "p2": (Verdict.UNREACHABLE, ()),
+    }
+
+
+def test_unreachable_waits_for_a_patch_of_its_file(without_loading: Miniature) -> None:
+    """Also where it edits no line of that one."""
+    states = loading(GONE_CODE, "x + 222"), loading(GROWN, "x + 222")
+    result = judged(without_loading, stacked(without_loading, *states))
+    assert found(result) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+
+
+def test_unreachable_on_an_unreachable_one(without_loading: Miniature) -> None:
+    states = loading(LOWER[1]), loading(LOWER[2])
+    result = judged(without_loading, stacked(without_loading, *states))
+    assert found(result) == dict.fromkeys(("p1", "p2"), (Verdict.UNREACHABLE, ()))
+
+
+def test_no_hunk_of_a_patch_that_waits_counts_as_gone(without_loading: Miniature) -> None:
+    both = LOWER[2].replace("read_roots(path)", "read_roots(path, 8)")
+    states = loading(LOWER[1], "x + 222"), loading(both, "x + 222")
+    result = judged(without_loading, stacked(without_loading, *states))
+    assert found(result) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+    assert [hunk.state for hunk in result.report.patches[1].hunks] == [HunkState.CONFLICTING] * 2
+
+
 EXPIRED = {"X-Retire-When": f"path-exists {FILE}"}
 
 

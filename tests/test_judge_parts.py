@@ -10,7 +10,7 @@ import pytest
 
 from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.case import distinct
-from patchq.engine.judge.evidence import by_commit, some, unit_words
+from patchq.engine.judge.evidence import EvidenceMaker, by_commit, some, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.bindings import Source, first_unbound
 from patchq.engine.judge.gone.removal import Lost
@@ -268,7 +268,8 @@ def test_what_counts_as_landed(end: State, fate: LandedState) -> None:
         State.COLLIDES: fate is LandedState.THERE,
     }
     assert trail.has_landed is whole.get(end, False)
-    part = fate in (LandedState.UNTRACED, LandedState.HALF) and end is not State.EMPTY
+    since = {LandedState.REWRITTEN, LandedState.UNTRACED, LandedState.HALF}
+    part = fate in since and end is not State.EMPTY
     assert trail.once_landed is part
     known = trail.has_landed or part
     assert unsettled([trail, history(end=State.APPLIES)]) is (
@@ -294,6 +295,32 @@ def test_the_commit_that_ended_it(states: tuple[State, ...], end: State, by: str
     trail = history(*states, end=end)
     assert (trail.ended_by and trail.ended_by.oid) == by
     assert decided_by(trail) == (trail.ended_by if end is C else None)
+
+
+def test_what_was_taken_out_is_told_of_the_commit_that_did_it() -> None:
+    """Of each hunk by itself: one commit may bring a hunk and take another out."""
+    early, both = commit("early"), commit("both")
+    half, undone = LandedState.HALF, LandedState.UNDONE
+    trails = [
+        HunkHistory(Unit("f", (number,), {}, {}), (), C, landed, fate, by)
+        for number, landed, fate, by in (
+            (1, early, undone, both),
+            (2, both, undone, None),
+            (3, early, half, both),
+            (4, early, half, early),
+            (5, early, LandedState.THERE, both),
+        )
+    ]
+    span = SimpleNamespace(
+        store=SimpleNamespace(objects=None),
+        evidence=lambda _kind, text, by, paths: (by.oid, text, paths),
+    )
+    evidence: Any = EvidenceMaker(span).undone(trails)  # type: ignore[arg-type]
+    assert evidence == (
+        ("both", "took f hunk 1, f hunk 3 out again, which early had brought", ("f",)),
+        ("early", "took part of f hunk 4 out again, which early had brought", ("f",)),
+        ("both", "brought f hunk 2, which was taken out again later", ("f",)),
+    )
 
 
 def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:

@@ -57,6 +57,42 @@ def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
     assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
 
 
+CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")
+SPLIT = "    if not (\n        pool.fits(\n            limit > 4\n        )\n    ):\n"
+SPLIT_STOP = "        stop(\n            pool, why=limit\n        )\n"
+MANY_LINES = LANDED.replace(TWO, SPLIT + SPLIT_STOP)
+
+
+@pytest.mark.parametrize(
+    ("final", "left"),
+    [
+        (MANY_LINES, Survival.REWRITTEN),
+        (MANY_LINES.replace("why=limit", "why=1"), Survival.REWRITTEN),
+        (MANY_LINES.replace(SPLIT, "    if (\n        pool.many() > 4\n    ):\n"), Survival.PART),
+        (MANY_LINES.replace("if not (", "if (pool,"), Survival.PART),
+        (MANY_LINES.replace("limit > 4", "limit < 4"), Survival.PART),
+        (MANY_LINES.replace("limit > 4", "# limit > 4"), Survival.PART),
+        (MANY_LINES.replace(SPLIT_STOP, "        pass\n"), Survival.PART),
+        (MANY_LINES.replace(SPLIT_STOP, "        # stop(pool,\n        pass\n"), Survival.PART),
+        (MANY_LINES.replace(ONE, "    limit = 4\n"), Survival.PART),
+        (LANDED.replace(TWO, ""), Survival.PART),
+        (
+            LANDED.replace(TWO, "") + f"\n\ndef other(pool, limit):\n{SPLIT}{SPLIT_STOP}",
+            Survival.PART,
+        ),
+    ],
+)
+def test_lines_that_were_rewritten(final: str, left: Survival) -> None:
+    """What they say is in the code in their place; else they were taken out, for all we know."""
+    assert survival("f.py", BEFORE.encode(), CHECKED.encode(), final.encode()) is left
+
+
+def test_a_comment_that_went_was_no_code() -> None:
+    landed = CHECKED.replace("    if not", "    # mind the size of the pool\n    if not")
+    found = survival("f.py", BEFORE.encode(), landed.encode(), CHECKED.encode())
+    assert found is Survival.REWRITTEN
+
+
 WRAPPED = (
     "def serve(pool):\n    limit = 4\n    if pool.is_open():\n        return pool.take(limit)\n"
 )

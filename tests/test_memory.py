@@ -164,6 +164,44 @@ def test_a_retired_patch_stays_settled_where_upstream_kept_it(
     assert remembered.memory is Memory.SETTLED
 
 
+SERVE = "def serve(pool):\n    pool.open()\n    return pool.take(4)\n"
+CHECK = "    limit = pool.limit()\n    check(pool, limit)\n"
+CHECKED = SERVE.replace("    return", CHECK + "    return").replace("take(4)", "take(limit)")
+SPLIT = CHECKED.replace(
+    "    check(pool, limit)\n", "    check(\n        pool,\n        on=limit\n    )\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("final", "memory", "kind"),
+    [
+        (SPLIT, Memory.SETTLED, EvidenceKind.CONFLICTING_CHANGE),
+        (CHECKED.replace("    check(pool, limit)\n", ""), Memory.RESURFACED, EvidenceKind.UNDONE),
+        (CHECKED.replace("check(pool, limit)", "pass"), Memory.RESURFACED, EvidenceKind.UNDONE),
+        (SPLIT.replace("take(limit)", "take(4)"), Memory.RESURFACED, EvidenceKind.UNDONE),
+    ],
+    ids=["developed further", "a line taken out", "replaced by nothing like it", "half reverted"],
+)
+def test_only_what_upstream_undid_resurfaces(
+    miniature: MakeMiniature, final: str, memory: Memory, kind: EvidenceKind
+) -> None:
+    made = miniature()
+    made.commit("Start (#1)", {FILE: SERVE})
+    made.tag("v1")
+    patches = {"check.patch": made.patch("v1", {FILE: CHECKED})}
+    made.commit("Check it (#2)", {FILE: CHECKED})
+    made.tag("v2")
+    changed = made.commit("Go on (#3)", {FILE: final})
+    made.tag("v3")
+    workspace = make_workspace(made, patches, bases=("v1", "v2", "v3"))
+    rebase(workspace, made, "v1", "v2")
+    (remembered,) = judge_series(open_project(workspace, made), "v2", "v3").report.remembered
+    assert remembered.memory is memory
+    assert remembered.now is not None
+    assert remembered.now.verdict is Verdict.SUPERSEDED
+    assert changed in [item.commit for item in remembered.now.evidence if item.kind is kind]
+
+
 def test_how_a_patch_was_applied_is_remembered(upstream: Miniature) -> None:
     patch = upstream.patch("v1", steps(step_5="off"))
     plain = patch.replace(b" a/app", b" app").replace(b" b/app", b" app")

@@ -102,29 +102,36 @@ class EvidenceMaker:
         ]
         evidence = []
         for commit, group in by_commit((trail.ended_by, trail) for trail in colliding):
-            hunks = ", ".join(hunk_words(trail) for trail in group)
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            text = f"changed the lines of {hunks}"
+            text = f"changed the lines of {_hunks(group)}"
             evidence.append(
                 self._span.evidence(EvidenceKind.CONFLICTING_CHANGE, text, commit, paths=files)
             )
         return tuple(evidence)
 
     def undone(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        """The commits that took out again what had landed, or part of it."""
+        """The commits that took out again, or rewrote, what had landed or part of it."""
         taken = [t for t in trails if t.fate in (LandedState.UNDONE, LandedState.HALF)]
         evidence = []
-        for commit, group in by_commit((trail.undone or trail.landed, trail) for trail in taken):
-            hunks = ", ".join(hunk_words(trail) for trail in group)
+        for commit, group in by_commit((t.undone, t) for t in taken if t.undone):
             part = "part of " if all(t.fate is LandedState.HALF for t in group) else ""
-            if any(trail.undone is None for trail in group):
-                text = f"brought {hunks}, which was taken out again later"
-            else:
-                landed = dict.fromkeys(t.landed.oid[:9] for t in group if t.landed)
-                text = f"took {part}{hunks} out again, which {some(list(landed))} had brought"
-            files = tuple(dict.fromkeys(trail.unit.file for trail in group))
-            evidence.append(self._span.evidence(EvidenceKind.UNDONE, text, commit, paths=files))
+            landed = dict.fromkeys(t.landed.oid[:9] for t in group if t.landed)
+            text = f"took {part}{_hunks(group)} out again, which {some(list(landed))} had brought"
+            evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
+        for commit, group in by_commit((t.landed, t) for t in taken if not t.undone):
+            text = f"brought {_hunks(group)}, which was taken out again later"
+            evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
+        changed = [t for t in trails if t.fate is LandedState.REWRITTEN and t.undone]
+        for commit, group in by_commit((t.undone, t) for t in changed):
+            text = f"rewrote lines of {_hunks(group)}"
+            evidence.append(self._ended(EvidenceKind.CONFLICTING_CHANGE, text, commit, group))
         return tuple(evidence)
+
+    def _ended(
+        self, kind: EvidenceKind, text: str, commit: CommitInfo | None, group: Sequence[HunkHistory]
+    ) -> Evidence:
+        files = tuple(dict.fromkeys(trail.unit.file for trail in group))
+        return self._span.evidence(kind, text, commit, paths=files)
 
     def blocked(self, blocked: Mapping[str, str]) -> tuple[Evidence, ...]:
         """One piece of evidence a path that has a file in the place of its directory."""
@@ -206,6 +213,10 @@ def by_commit(
     for commit, member in pairs:
         groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
     return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def _hunks(trails: Iterable[HunkHistory]) -> str:
+    return ", ".join(map(hunk_words, trails))
 
 
 def hunk_words(trail: HunkHistory) -> str:

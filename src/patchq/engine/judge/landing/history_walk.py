@@ -39,15 +39,17 @@ class LandedState(Enum):
 
     NEVER = "never"  # there was no such commit
     THERE = "there"  # edited since perhaps, but its lines show it
+    REWRITTEN = "rewritten"  # upstream put other code, with their words, in place of its lines
     HALF = "half"  # part of its lines was taken out again
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
     UNDONE = "undone"  # taken out again
     ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
 
 
-_TAKEN_OUT = frozenset({LandedState.HALF, LandedState.UNDONE})
+_ENDED = frozenset({LandedState.REWRITTEN, LandedState.HALF, LandedState.UNDONE})
 FATES = {
     Survival.WHOLE: LandedState.THERE,
+    Survival.REWRITTEN: LandedState.REWRITTEN,
     Survival.PART: LandedState.HALF,
     Survival.NONE: LandedState.UNTRACED,
 }
@@ -58,7 +60,7 @@ FATES = {
 class HunkHistory:
     """A unit from the old base to the new one: at each commit that touches it, and at the end.
 
-    ``undone`` is the commit that took it out again, or part of it, if one did.
+    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did.
     """
 
     unit: Unit
@@ -79,6 +81,7 @@ class HunkHistory:
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
         return self.end is not State.EMPTY and self.fate in (
+            LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,
         )
@@ -140,7 +143,8 @@ class HistoryWalker:
     ) -> list[HunkHistory]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths.
 
-        Unless ``undoing``, the commits that took part of a unit out are not looked for.
+        Unless ``undoing``, the commits that took lines of a unit out or rewrote them are not looked
+        for.
         """
         trails = [
             self._trail(unit, steps, end)
@@ -306,7 +310,7 @@ class HistoryWalker:
                 fate = LandedState.UNDONE
             else:
                 fate = FATES[self._survival(change, end)]
-            undone = self._undone_by(trail, change) if undoing and fate in _TAKEN_OUT else None
+            undone = self._undone_by(trail, change) if undoing and fate in _ENDED else None
             found.append(replace(trail, fate=fate, undone=undone))
         return found
 
@@ -317,9 +321,10 @@ class HistoryWalker:
             for path, then in change.landed.items()
             if then != change.without.get(path)
         }
-        if len(shown) == 1:
-            return shown.pop()
-        return Survival.PART if shown else Survival.WHOLE
+        if len(shown) < 2:
+            return shown.pop() if shown else Survival.WHOLE
+        some = shown - {Survival.WHOLE, Survival.REWRITTEN}
+        return Survival.PART if some else Survival.REWRITTEN
 
     def _is_whole(self, change: _Change, final: Entries) -> bool:
         blob = self._objects.blob

@@ -24,6 +24,7 @@ from patchq.engine.series.hunks import common_ends
 _SAYS = re.compile(rb"\w")
 _COMPARES = re.compile(rb"\bnot\b|!(?!=)|[=!<>]=|(?<![<>-])[<>](?![<>])")
 _VALUES = re.compile(rb"\b(?:[Tt]rue|[Ff]alse|None|NULL|nullptr|\d[\w.]*)\b")
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _ALIKE = 0.6
 _NEAR = 3
 """So many lines around those that were replaced may hold what grew from them."""
@@ -33,6 +34,7 @@ class Survival(Enum):
     """How much of a change is left."""
 
     WHOLE = "whole"
+    REWRITTEN = "rewritten"  # all code that went was replaced by other code with its words
     PART = "part"
     NONE = "none"
 
@@ -68,8 +70,11 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     kept |= {n for n in added & lost if _moved(n, then, now, fresh, added)}
     if not kept:
         return Survival.NONE
-    back = removed & _around(added, later, now)
-    return Survival.WHOLE if kept == added and not back else Survival.PART
+    if removed & _around(added, later, now):
+        return Survival.PART
+    if kept == added:
+        return Survival.WHOLE
+    return Survival.REWRITTEN if _is_rewritten(added - kept, c) else Survival.PART
 
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
@@ -143,7 +148,7 @@ class _Lines:
     def is_kept(self, number: int, now: _Lines, place: int) -> bool:
         """Whether a line may stand at ``place`` now: in its definition, if that is there yet, and
         not switched off."""
-        if number in self._live and place not in now._live:
+        if number in self.live and place not in now.live:
             return False
         known, shown = self._outline, now._outline
         if known is None or shown is None:
@@ -154,7 +159,8 @@ class _Lines:
         return was.name == is_.name or was.name not in shown.names
 
     @cached_property
-    def _live(self) -> frozenset[int]:
+    def live(self) -> frozenset[int]:
+        """The lines that do something."""
         return live_lines(self._path, self._text)
 
     @cached_property
@@ -190,6 +196,34 @@ def _is_near(edit: Edit, other: Edit) -> bool:
 def _near(edit: Edit, later: Sequence[Edit]) -> list[int]:
     """The new lines close to an edit."""
     return sorted(n for other in later if _is_near(edit, other) for n in other.lines)
+
+
+def _is_rewritten(gone: Collection[int], c: _Comparison) -> bool:
+    """Whether upstream developed the lines ``gone`` further, so that none was just taken out.
+
+    Code stands in the place of each, in the same definition and with a word of it; all words, and
+    all that it compares and denies, are in the new code of the file. A comment does nothing.
+    """
+    running = sorted(c.then.live.intersection(gone)) if c.then.live else sorted(gone)
+    new = [n for n in c.fresh if not c.now.live or n in c.now.live]
+    words, compares = _words(c.now[n] for n in new), _compares(c.now[n] for n in new)
+    if _compares(c.then[n] for n in running) - compares:
+        return False
+    for number in running:
+        wanted = _words([c.then[number]])
+        places = (n for edit in c.later if edit.first <= number < edit.end for n in edit.lines)
+        here = [n for n in places if n in new and c.then.is_kept(number, c.now, n)]
+        if not wanted & _words(c.now[n] for n in here) or wanted - words:
+            return False
+    return True
+
+
+def _words(lines: Iterable[bytes]) -> set[bytes]:
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
+def _compares(lines: Iterable[bytes]) -> Counter[bytes]:
+    return Counter(found for line in lines for found in _COMPARES.findall(line))
 
 
 def _after(number: int, later: Sequence[Edit]) -> int:
