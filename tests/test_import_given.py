@@ -265,6 +265,23 @@ def test_a_patch_without_an_author_asks_who_made_it(bench: Bench) -> None:
     assert b"From: Jo <jo@x>\n" in bench.patch("x.patch")
 
 
+def test_what_is_said_of_many_patches_is_said_once(bench: Bench, tmp_path: Path) -> None:
+    pile = tmp_path / "pile"
+    pile.mkdir()
+    for number in (1, 2, 3, 4, 5, 6, 7):
+        changed = bench.upstream.bare_diff("v1", {f"New-{number}.txt": "new\n", "src/app.py": TEN})
+        (pile / f"Fix_Number-{number}.patch").write_bytes(changed.replace(b"+new", b"+%d" % number))
+    (bench.root.parent / "home/.gitconfig").write_text("")
+    refused = bench.run(pile)
+    assert refused.returncode == 2
+    assert refused.stderr.count("it names no author") == 2
+    assert "6 times, in " in refused.stderr
+    done = bench.run(pile, "--author", "Jo <jo@x>", "--keep-going")
+    assert done.stderr.count("no rule retires it") == 1, done.stderr
+    assert "7 times, in " in done.stderr
+    assert "Fix_Number-1.patch" in bench.series()  # names keep their case
+
+
 def test_a_file_with_crlf_goes_through_git_am(bench: Bench, tmp_path: Path) -> None:
     """With the call that docs/reference/import.md shows."""
     bench.upstream.commit("CRLF", {"c.txt": LINES.replace("\n", "\r\n")})

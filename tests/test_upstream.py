@@ -132,6 +132,16 @@ def test_an_upstream_that_cannot_be(
     assert not (tmp_path / "w").exists()
 
 
+def test_init_locks_the_tag_that_is_named(
+    root: Path, patchq: CommandLine, upstream: Miniature
+) -> None:
+    at = ("--upstream", str(upstream.path))
+    done = patchq("init", str(root / "new"), *at, "--tag", "v1", cwd=root.parent)
+    assert done.returncode == 0, done.stderr
+    assert "v1 = " in done.stdout
+    assert "name: v1" in (root / "new/upstream.lock").read_text()
+
+
 def test_init_refuses_a_workspace(root: Path, patchq: CommandLine, upstream: Miniature) -> None:
     before = (root / "upstream.lock").read_bytes()
     done = patchq("init", "--upstream", upstream.path, cwd=root)

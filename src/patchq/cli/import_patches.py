@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.import_run import Options, run, terms_of
-from patchq.cli.options import DryRun, Json, KeepGoing, Main, shortened
+from patchq.cli.options import Author, DryRun, Json, KeepGoing, Main, shortened
 from patchq.cli.series_edits import change
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
@@ -90,10 +90,7 @@ def import_patches(
         bool,
         typer.Option("--propose-end", help="Write the proposed end of a patch that has none."),
     ] = False,
-    author: Annotated[
-        str | None,
-        typer.Option("--author", metavar="AUTHOR", help="'Name <mail>' where a patch names none."),
-    ] = None,
+    author: Author = None,
     repo: Annotated[
         Path | None,
         typer.Option("--repo", metavar="DIR", help="Where branches are; default: the upstream."),

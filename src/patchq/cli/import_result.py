@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from patchq.engine.importing.read import Notice
 
 SCHEMA = "patchq.import/1"
+_EACH = 3
+"""How often a notice is repeated before it is folded."""
 
 
 def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) -> None:
@@ -23,8 +25,7 @@ def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) ->
     if not every:
         return
     first, *others = every
-    for other in others:
-        here.notice(str(other))
+    _say_errors(here, others)
     good = [one.patch.name for one in batch.imported]
     if good or others:
         here.notice(
@@ -37,12 +38,47 @@ def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) ->
     )
 
 
+def say_notices(here: Session, notices: Iterable[Notice]) -> None:
+    """Say what is to be said of the patches; what holds for many of them is one line."""
+    groups: dict[str, dict[str, Notice]] = {}
+    for notice in notices:
+        groups.setdefault(notice.of_many or notice.text, {})[str(notice)] = notice
+    for text, group in groups.items():
+        if len(group) <= _EACH:
+            for words in group:
+                here.notice(words)
+        else:
+            files = [notice.where.file for notice in group.values()]
+            here.notice(f"{text}: {_folded(files)}; --json has each")
+
+
+def _say_errors(
+    here: Session, errors: Sequence[InputError], label: str = "", *, hint: bool = False
+) -> None:
+    """Say ``errors`` on stderr; what is the same of many patches is one line."""
+    groups: dict[tuple[str, str | None], list[InputError]] = {}
+    for error in errors:
+        groups.setdefault((error.message, error.hint), []).append(error)
+    for (text, help_), group in groups.items():
+        if len(group) <= _EACH:
+            for error in group:
+                here.notice(f"{label}{error}")
+        else:
+            files = [error.where.file for error in group if error.where]
+            here.notice(f"{label}{text}: {_folded(files)}; --json --keep-going has each")
+        if hint and help_:
+            here.notice(f"  {help_}")
+
+
+def _folded(files: Sequence[str]) -> str:
+    return f"{len(files)} times, in {_names(list(dict.fromkeys(files)))}"
+
+
 def say_failures(here: Session, batch: Batch, errors: Iterable[InputError]) -> None:
     """Say what did not come in while the others do."""
-    for error in (*errors, *(one.error for one in batch.failures)):
-        here.notice(f"not imported: {error}")
-        if error.hint:
-            here.notice(f"  {error.hint}")
+    _say_errors(
+        here, (*errors, *(one.error for one in batch.failures)), "not imported: ", hint=True
+    )
     for one in batch.there:
         here.notice(f"passed over: {one.error}")
 

@@ -107,8 +107,7 @@ class Brought:
         if self.begins is not None:
             here.notice(f"series/{self.tag} begins anew: {self.begins}")
         own = (notice for one in self.batch.imported for notice in one.notices)
-        for notice in (*self.found.notices, *self.batch.notices, *own):
-            here.notice(str(notice))
+        import_result.say_notices(here, (*self.found.notices, *self.batch.notices, *own))
         import_result.say_failures(here, self.batch, self.found.errors)
 
     def text(self) -> str:

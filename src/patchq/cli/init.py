@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Json, KeepGoing
+from patchq.cli.options import Author, Json, KeepGoing
 from patchq.cli.session import Session, session
 
 
@@ -44,12 +44,14 @@ def init(
         typer.Option("--repo", metavar="DIR", help="Where the branch is; default: the upstream."),
     ] = None,
     keep_going: KeepGoing = False,
+    author: Author = None,
     json: Json = False,
 ) -> int:
     """Make a directory a workspace for a patch series.
 
     With --from, patches come in at once: a quilt directory, debian/patches, a branch, a mailbox,
-    pull requests. The tag is locked first; a branch and a debian/changelog tell which.
+    pull requests. The tag is locked first; a branch and a debian/changelog tell which. With --tag
+    alone, the tag is locked.
 
     \b
     Examples:
@@ -70,6 +72,8 @@ def init(
     if what and tag is None:
         tag = _tag_for(run, location, what, repo)
     workspace = make_workspace(run.start / directory, location)
+    if tag is not None and not what:
+        return _lock(context, run, workspace.root, tag, json=json)
     if json and not what:
         document = {"workspace": str(workspace.root), "upstream": workspace.lock().upstream}
         output.document("init", document)
@@ -81,7 +85,18 @@ def init(
         )
         return 0
     assert tag is not None
-    return _take(context, run, workspace.root, what, tag, repo, keep_going=keep_going)
+    return _take(
+        context, run, workspace.root, what, tag, repo, keep_going=keep_going, author=author
+    )
+
+
+def _lock(context: typer.Context, run: Session, root: Path, tag: str, *, json: bool) -> int:
+    """Lock ``tag`` in the new workspace, which has no patches yet."""
+    from patchq.cli.lock import lock
+
+    context.obj = replace(run, start=root)
+    typer.echo(f"{root} is a workspace", err=json)
+    return lock(context, [tag], json=json)
 
 
 def _take(
@@ -93,6 +108,7 @@ def _take(
     repo: Path | None,
     *,
     keep_going: bool,
+    author: str | None,
 ) -> int:
     """Lock ``tag`` in the new workspace and import ``what`` onto it."""
     from patchq.cli.import_patches import import_patches
@@ -104,7 +120,9 @@ def _take(
     try:
         lock(context, [tag])
         context.obj = replace(run, start=root)  # which reads the lock anew
-        return import_patches(context, words, tag=tag, repo=repo, keep_going=keep_going)
+        return import_patches(
+            context, words, tag=tag, repo=repo, keep_going=keep_going, author=author
+        )
     except PatchqError:
         run.notice(f"{root} is a workspace, without a patch yet: `patchq import` there goes on")
         raise

@@ -24,6 +24,10 @@ Main = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be written, write nothing.")
 ]
+Author = Annotated[
+    str | None,
+    typer.Option("--author", metavar="AUTHOR", help="'Name <mail>' where a patch names none."),
+]
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
 ]

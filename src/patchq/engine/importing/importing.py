@@ -31,7 +31,7 @@ from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import author_of
-from patchq.model.header import description
+from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.retired import Lineage
@@ -166,11 +166,12 @@ class Importer:
                 *(
                     Notice(Where(given.place), text)
                     for text in (
-                        *_remarks(fit, date, end, written_end),
+                        *_remarks(fit, date),
                         *self._ends.remarks(fit.reading),
                         *settles(self._directory, given.name),
                     )
                 ),
+                *_end_notices(Where(given.place), header, end, written=written_end is not None),
             ),
         )
         self._check_together(imported.patch, series, given)
@@ -294,7 +295,7 @@ def _message(patch: Patch, prose: str, end: str | None) -> str:
     return f"{subject}\n\n{body}\n" if body else f"{subject}\n"
 
 
-def _remarks(fit: Fit, date: str | None, end: str | None, written_end: str | None) -> Iterator[str]:
+def _remarks(fit: Fit, date: str | None) -> Iterator[str]:
     header = fit.reading.header
     if fit.merged:
         yield "; ".join(("applied by three-way merge", *fit.remarks))
@@ -302,12 +303,21 @@ def _remarks(fit: Fit, date: str | None, end: str | None, written_end: str | Non
         yield f"its paths are those of the tree with {fit.read_as}"
     if header.date and date is None:
         yield f"the date {header.date!r} cannot be read: the present one stands in for it"
-    if written_end is not None:
-        yield f"nothing ended its life; added: {written_end}"
+
+
+def _end_notices(
+    where: Where, header: Header, end: str | None, *, written: bool
+) -> Iterator[Notice]:
+    """What is to be said of a patch that had no rule that retires it."""
+    if written:
+        yield Notice(where, f"no rule retired it; added: {end}", "no rule retired it; added one")
     elif end is not None:
-        yield f"nothing ends its life; proposed: {end} (--propose-end writes it)"
-    elif lacks_end(header):
-        yield (
-            "nothing ends its life, and no safe end is known: "
-            "give it X-Upstream-PR or X-Retire-When"
+        yield Notice(
+            where,
+            f"no rule retires it; proposed: {end} (--propose-end writes it)",
+            "no rule retires it; one is proposed (--propose-end writes it)",
         )
+    elif lacks_end(header):
+        text = "no rule retires it, and none is safe to propose: give it X-Upstream-PR or "
+        text += "X-Retire-When"
+        yield Notice(where, text, f"{text} (`patchq lint` lists such patches)")

@@ -93,10 +93,14 @@ _NORMAL_DIFF = re.compile(rb"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] ", re.M)
 
 @dataclass(frozen=True)
 class Notice:
-    """Something to say about a patch that came in."""
+    """Something to say about a patch that came in.
+
+    ``of_many`` says the same of several patches, if ``text`` is about this one alone.
+    """
 
     where: Where
     text: str
+    of_many: str | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}"

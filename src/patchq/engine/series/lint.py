@@ -328,7 +328,7 @@ def _check_dropped_text(subject: _Subject) -> Iterator[Finding]:
 
 def _check_end(subject: _Subject) -> Iterator[Finding]:
     if not any(subject.header.fields(key) for key in ("X-Upstream-PR", "X-Retire-When")):
-        text = "nothing ends its life: give it X-Upstream-PR or X-Retire-When"
+        text = "no rule retires it: give it X-Upstream-PR or X-Retire-When"
         yield subject.finding(Severity.WARNING, Code.NO_END, text)
 
 
