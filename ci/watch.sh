@@ -21,6 +21,7 @@ git checkout -q -B "$branch"
 patchq lock "$tag"
 findings patchq rebase --onto "$tag" --keep-going
 findings patchq next "$tag" --markdown >"$work/body.md"
+patchq fetch
 findings patchq report --all --format html -o "$page"
 output page "$page"
 

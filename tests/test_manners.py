@@ -169,7 +169,27 @@ def test_a_command_fetches_the_bases_that_it_needs(
     assert done.returncode == 0, done.stderr
     assert "1 clean" in done.stdout
     assert "patchq: fetching v1" in done.stderr
-    assert "fetching" not in patchq("report", "--all", cwd=root).stderr
+    assert "fetching" not in patchq("report", "v1", cwd=root).stderr
+
+
+def test_what_looks_at_every_base_names_those_that_are_not_fetched(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    """A quick question does not wait for downloads; one about a single base brings that one."""
+    root = tmp_path / "fresh"
+    patch = {"old.patch": upstream.patch("v1", {"a.txt": "A\n"}, "Raise a")}
+    made = make_workspace(upstream, patch, bases=("v1", "v2"), root=root)
+    lock = made.lock_path.read_text().replace(str(upstream.path), upstream.path.as_uri())
+    made.lock_path.write_text(lock)
+    for command in (("why", "old.patch"), ("report", "--all")):
+        done = patchq(*command, cwd=root)
+        assert done.returncode == 0, done.stderr
+        assert "not fetched, so not judged: v1 v2: run `patchq fetch v1 v2`" in done.stderr
+        assert "not-fetched" in done.stdout
+    done = patchq("why", "old.patch", "--onto", "v2", cwd=root)
+    assert "patchq: fetching v1, v2" in done.stderr
+    assert "clean" in done.stdout
+    assert "not-fetched" not in patchq("report", "--all", cwd=root).stdout
 
 
 def test_a_base_that_cannot_be_fetched_is_named(

@@ -183,24 +183,21 @@ class Workspace:
         judged = self._judged(project, series, onto, against, progress)
         return with_facts(project, self._with_ends(project, judged, against))
 
-    def matrix(
-        self, progress: Progress = quiet, *, partly: bool = False, jobs: int | None = None
-    ) -> Matrix:
-        """Every patch against every locked base.
+    def matrix(self, progress: Progress = quiet, *, jobs: int | None = None) -> Matrix:
+        """Every patch against every locked base; those that are not fetched are left unjudged.
 
-        Raises :class:`~patchq.errors.MissingBasesError` if some are not fetched; with ``partly``
-        these are left unjudged. As many bases at once as there are ``jobs`` (default: processors).
+        As many bases at once as there are ``jobs`` (default: processors).
         """
         from patchq.engine.rebase.matrix.lifecycle import lifecycle
         from patchq.engine.verify.wheel.evidence import Wheels
         from patchq.model.verdict import Matrix
 
         project = self.project
-        columns = lifecycle(project, progress, partly=partly, jobs=jobs).columns
+        columns = lifecycle(project, progress, jobs=jobs).columns
         return Matrix(Wheels(project).in_columns(columns))
 
     def story(self, patch: str, onto: str | None = None, progress: Progress = quiet) -> Story:
-        """One patch's life over the bases, or on the base ``onto`` alone."""
+        """One patch's life over the bases that are fetched, or on the base ``onto`` alone."""
         from patchq.engine.rebase.matrix.lifecycle import story
 
         return story(self.project, patch, onto, progress)

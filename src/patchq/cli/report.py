@@ -11,7 +11,7 @@ import typer
 
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
-from patchq.errors import InputError, MissingBasesError, PatchqError
+from patchq.errors import InputError
 from patchq.model.verdict import (
     Action,
     Column,
@@ -134,18 +134,11 @@ def _has(report: Report, outcomes: Collection[Verdict | Memory]) -> bool:
 
 
 def _lifecycle(run: Session, jobs: int | None) -> Matrix:
-    """The matrix; bases that are not here and cannot be fetched are left unjudged, and told."""
+    """The matrix; bases that are not fetched are left unjudged, and told."""
     with run.progress("judging every series") as progress:
-        try:
-            return run.api.matrix(progress, jobs=jobs)
-        except MissingBasesError as error:
-            names = error.names
-    try:
-        run.bring(names)
-    except PatchqError as error:
-        run.notice(f"not judged, for they are not fetched: {', '.join(names)}: {error}")
-    with run.progress("judging every series") as progress:
-        return run.api.matrix(progress, partly=True, jobs=jobs)
+        matrix = run.api.matrix(progress, jobs=jobs)
+    run.tell_unfetched(matrix.columns)
+    return matrix
 
 
 def _with_effects(run: Session, judged: Rebased) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from patchq.git.store import Store
     from patchq.model.lock import Lock
     from patchq.model.settings import Settings
+    from patchq.model.verdict import Column
     from patchq.report.progress import Bar
 
 
@@ -113,6 +114,12 @@ class Session:
             found = fetch_bases(self.workspace, self.store, self.fetch_remote, bases)
             for number, (base, _) in enumerate(found, 1):
                 progress(number, len(bases), base.name)
+
+    def tell_unfetched(self, columns: Iterable[Column]) -> None:
+        """Say which bases are not fetched, so that not all of ``columns`` could be judged."""
+        names = " ".join(dict.fromkeys(name for column in columns for name in column.unfetched))
+        if names:
+            self.notice(f"not fetched, so not judged: {names}: run `patchq fetch {names}`")
 
     @property
     def newest_series(self) -> str:

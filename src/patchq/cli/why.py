@@ -22,7 +22,8 @@ def why(
 ) -> int:
     """Tell one patch's story, base by base.
 
-    What became of it on each base, and by which upstream commit.
+    What became of it on each base, and by which upstream commit. Bases that are not fetched are
+    named and left out, except with --onto.
 
     \b
     Examples:
@@ -32,12 +33,14 @@ def why(
     from patchq.cli import output
     from patchq.engine.rebase.matrix.lifecycle import story
     from patchq.engine.verify.wheel.evidence import Wheels
+    from patchq.report.cells import cell
     from patchq.report.story import render_story, render_story_json
 
     run = session(context)
     with run.progress(f"following {name}") as progress:
         told = story(run.project, name, onto, progress)
         told = replace(told, columns=Wheels(run.project).in_columns(told.columns))
+    run.tell_unfetched(column for column in told.columns if cell(column, told.name))
     if json:
         output.text(render_story_json(told))
     else:

@@ -22,32 +22,35 @@ def lifecycle(
     project: Project,
     progress: Progress = quiet,
     *,
-    partly: bool = False,
     jobs: int | None = None,
 ) -> Matrix:
     """Every patch against every locked base from the first series on.
 
     On each base the newest series strictly before it is judged, as ``patchq rebase`` would; where
-    the base has a series of its own, what that decided is told. Raises :class:`MissingBasesError`
-    if a base is not in the store; if ``partly``, the columns that need it are left unjudged. Up to
-    ``jobs`` processes judge at once, without it one a core if there is enough to do.
+    the base has a series of its own, what that decided is told. What needs a base that the store
+    lacks is left unjudged. Up to ``jobs`` processes judge at once, without it one a core if there
+    is enough to do.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
-    if not partly:
-        _require(project, bases)
     before = {base.name: _before(project, base, names) for base in bases}
-    work = [(source, name) for name, source in before.items() if source is not None]
+    work = [
+        (source, base.name)
+        for base in bases
+        if (source := before[base.name]) is not None
+        and not _missing(project, [project.lock.base(source), base])
+    ]
     sizes = {source: len(project.workspace.series(source).names) for source, _ in work}
     total = sum(sizes[source] for source, _ in work)
     columns, done = [], 0
     with Helpers(project, work, jobs or cores(), at_once=jobs is not None) as helpers:
         for base in bases:
             source = before[base.name]
-            if source is not None:
+            judged = source is not None and (source, base.name) in work
+            if source is not None and judged:
                 helpers.take((source, base.name))
             columns.append(_column(project, base, names, _part(progress, done, total, base.name)))
-            done += sizes[source] if source is not None else 0
+            done += sizes[source] if source is not None and judged else 0
             helpers.start()
     return Matrix(tuple(columns))
 
@@ -71,16 +74,17 @@ def _before(project: Project, base: Base, names: Sequence[str]) -> str | None:
 def story(
     project: Project, name: str, onto: str | None = None, progress: Progress = quiet
 ) -> Story:
-    """One patch's life over the locked bases, or on the base ``onto`` alone.
+    """One patch's life over the locked bases that are fetched, or on the base ``onto`` alone.
 
-    Raises :class:`InputError` if no series has or remembers such a patch.
+    Raises :class:`InputError` if no series has or remembers such a patch, and
+    :class:`MissingBasesError` if what ``onto`` needs is not in the store.
     """
     names = project.workspace.series_names()
     bases = _from_first(project.lock.bases, names)
     if onto is not None:
         bases = [project.lock.base(onto)]
-    else:
-        _require(project, bases)
+        earlier = _before(project, bases[0], names)
+        _require(project, [*([project.lock.base(earlier)] if earlier else []), *bases])
     patch = _newest(project, name, names)
     name = patch.name
     columns = []
