@@ -35,7 +35,7 @@ def show_help(
 ) -> None:
     """Explain a command or a topic.
 
-    Topics: workflow, files, fields, verdicts, glossary, environment, exit-codes.
+    Topics: workflow, layout, fields, verdicts, glossary, environment, exit-codes.
 
     \b
     Examples:
