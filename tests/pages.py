@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from commandline import SOURCES
@@ -59,29 +59,53 @@ class Reader:
             self.cwd = Path((self.home / "cwd").read_text().strip())
         return done.stdout + done.stderr
 
-    def read(self, page: str, cwd: Path, *, leave_out: str = r"\Z.") -> None:
-        """Run every block of commands of a page, but those that match ``leave_out``."""
+    def read(
+        self,
+        page: str,
+        cwd: Path,
+        *,
+        leave_out: str = r"\Z.",
+        follow: Callable[[str, str], None] = lambda _language, _text: None,
+    ) -> None:
+        """Run every block of commands of a page, but those that match ``leave_out``.
+
+        ``follow`` gets every block in a language, to do what the page says about it.
+        """
         self.cwd = cwd
         printed: str | None = None
         for token in MarkdownIt().parse((DOCS / page).read_text(encoding="utf-8")):
             if token.type != "fence":
                 continue
-            if token.info == "sh":
+            if not token.info and token.content.startswith("$ "):
+                self.read_session(token.content)
+                printed = None
+            elif token.info == "sh":
                 left_out = re.search(leave_out, token.content)
                 printed = None if left_out else self.run(token.content, self.cwd)
-            elif not token.info and printed is not None:
+            elif token.info:
+                follow(token.info, token.content)
+            elif printed is not None:
                 assert_shown(token.content, printed)
                 printed = None
 
+    def read_session(self, session: str) -> None:
+        """Type the lines with a prompt, and compare what follows each with what it prints."""
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.M):
+            printed = self.run(command, self.cwd, codes=(0, 1))
+            if shown:
+                assert_shown(shown, printed)
+
 
 def assert_shown(shown: str, printed: str) -> None:
-    """``…`` stands for any text of a line, a line of it for any lines."""
+    """``…`` stands for any text of a line, a line of it for any lines; blanks at ends do not
+    count.
+    """
     pattern = ""
-    for line in shown.splitlines():
+    for line in map(str.rstrip, shown.splitlines()):
         if line == "…":
             pattern += r"(?:.*\n)*?"
             continue
-        pattern += ".*".join(map(re.escape, line.split("…"))) + r"\n"
+        pattern += ".*".join(map(re.escape, line.split("…"))) + r"[ \t]*\n"
     assert re.search(pattern, printed), f"{shown}\n--- printed:\n{printed}"
 
 

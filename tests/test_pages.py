@@ -87,6 +87,18 @@ def test_the_quick_start(reader: Reader) -> None:
     assert (reader.cwd / "lifecycle.html").is_file()
 
 
+def test_the_demo(reader: Reader) -> None:
+    def solve(language: str, text: str) -> None:
+        assert language == "cmake"
+        (name,) = reader.run("git diff --name-only --diff-filter=U", reader.cwd).split()
+        file = reader.cwd / name
+        solved = re.sub(r"<{7}.*>{7}[^\n]*\n", lambda _: text, file.read_text(), flags=re.DOTALL)
+        file.write_text(solved)
+
+    reader.read("tutorials/demo.md", reader.home, follow=solve)
+    assert (reader.cwd / ".patchq/worktree").is_dir()
+
+
 def test_retire(reader: Reader, workspace: Path) -> None:
     reader.read("how-to/retire.md", workspace)
     header = reader.run("patchq header fix-typo.patch", workspace)
