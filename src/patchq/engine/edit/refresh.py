@@ -12,8 +12,8 @@ from enum import Enum
 
 from patchq.engine.edit.commits import PatchCommit, commits_between, with_change
 from patchq.engine.edit.identify import Identifier, NamedCommit
-from patchq.engine.edit.session import close, resume
-from patchq.engine.edit.state import WAYS_ON, WORKTREE, Edit, load, save, worktree_of
+from patchq.engine.edit.session import close, resume, worktree_of
+from patchq.engine.edit.state import WAYS_ON, WORKTREE, Edit, load, save
 from patchq.engine.rebase.operation import hash_files, hash_target
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import rename_required

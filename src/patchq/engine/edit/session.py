@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from patchq.engine.edit.commits import comment_character, empty_commit, write_patch_commit
-from patchq.engine.edit.state import WORKTREE, Edit, forget, is_open, load, save, worktree_of
+from patchq.engine.edit.state import WORKTREE, Edit, forget, is_open, load, save
 from patchq.engine.rebase.operation import hash_inputs
 from patchq.engine.series.message import Wording, normalised, now, wording
 from patchq.engine.series.restack import Restacker
@@ -17,7 +17,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.identity import user_identity
 from patchq.git.store import Store
-from patchq.git.worktree import KeptFiles, WorktreeLayout
+from patchq.git.worktree import KeptFiles, Worktree, WorktreeLayout
 from patchq.model.lock import Base
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -30,6 +30,11 @@ class NewPatch:
 
     name: str
     subject: str
+
+
+def worktree_of(workspace: Workspace, store: Store) -> Worktree:
+    """The worktree of the open edit, there or not."""
+    return Worktree(store, workspace.state_dir / WORKTREE)
 
 
 def begin(

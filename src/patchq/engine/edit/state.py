@@ -1,6 +1,7 @@
 """What an open edit leaves on disk: ``.patchq/edit.json``, beside the worktree ``.patchq/edit``.
 
 It holds what cannot be found again: on what the edit began, and which commit stood for which patch.
+Loaded on the way out of a command that was interrupted too: it imports no git.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
 from patchq.errors import PatchqError
-from patchq.git.store import Store
-from patchq.git.worktree import Worktree
 from patchq.model.workspace import Workspace
 
 FILE = "edit.json"
@@ -126,8 +125,3 @@ _FILE = StateFile(
     _read,
     _written,
 )
-
-
-def worktree_of(workspace: Workspace, store: Store) -> Worktree:
-    """The worktree of the open edit, there or not."""
-    return Worktree(store, workspace.state_dir / WORKTREE)
