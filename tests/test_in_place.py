@@ -168,6 +168,15 @@ def test_unreachable_on_an_unreachable_one(without_loading: Miniature) -> None:
     assert found(result) == dict.fromkeys(("p1", "p2"), (Verdict.UNREACHABLE, ()))
 
 
+def test_unreachable_waits_for_each_patch_of_its_file(without_loading: Miniature) -> None:
+    states = loading(LOWER[1]), loading(LOWER[1], "x + 222"), loading(LOWER[2], "x + 222")
+    assert found(judged(without_loading, stacked(without_loading, *states))) == {
+        "p1": (Verdict.UNREACHABLE, ()),
+        "p2": CONFLICT,
+        "p3": (Verdict.CONFLICT, ("p1.patch", "p2.patch")),
+    }
+
+
 def test_no_hunk_of_a_patch_that_waits_counts_as_gone(without_loading: Miniature) -> None:
     both = LOWER[2].replace("read_roots(path)", "read_roots(path, 8)")
     states = loading(LOWER[1], "x + 222"), loading(both, "x + 222")
