@@ -15,7 +15,8 @@ from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.bindings import Source, first_unbound
 from patchq.engine.judge.gone.removal import Lost
 from patchq.engine.judge.landing import history_walk
-from patchq.engine.judge.landing.history_walk import CommitState, HunkHistory, LandedState
+from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
+from patchq.engine.judge.landing.small_trees import names_below
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, unsettled
@@ -370,8 +371,8 @@ def test_a_revert_that_quotes_the_title() -> None:
 
 
 def test_paths_below_what_they_have_in_common() -> None:
-    assert history_walk._names_below(["a/b/c", "a/b/d/e"]) == [("a/b/c", "c"), ("a/b/d/e", "d/e")]
-    assert history_walk._names_below(["a/b", "c"]) == [("a/b", "a/b"), ("c", "c")]
+    assert names_below(["a/b/c", "a/b/d/e"]) == [("a/b/c", "c"), ("a/b/d/e", "d/e")]
+    assert names_below(["a/b", "c"]) == [("a/b", "a/b"), ("c", "c")]
 
 
 # Which lines do something

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from patchq.engine.judge.case import Facts
-from patchq.engine.judge.landing.history_walk import HunkHistory, LandedState
+from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.unreferenced import LostReference

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge.case import Case, Facts, Judgement, distinct, renamed_apart
+from patchq.engine.judge.case import Case, Facts, Judgement, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker, some
 from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
 from patchq.engine.judge.landing.hidden import HiddenLandings
-from patchq.engine.judge.landing.history_walk import HistoryWalker, HunkHistory, LandedState
+from patchq.engine.judge.landing.history_walk import HistoryWalker
+from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.text_check import State
+from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
     conflicting,
@@ -34,10 +36,9 @@ from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.rewrite import Carried, Carrier, Rewrite
 from patchq.engine.series.stack import Stack
-from patchq.engine.workspace.upstream_range import Placement, UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.git.merge import MergeQuestion
-from patchq.git.objects import Entry
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -62,7 +63,7 @@ class Judge:
         self._span = span
         self._references = References(span, paths)
         self._objects = span.store.objects
-        self._merger = span.store.merger
+        self._merges = Merges(span)
         self._walker = HistoryWalker(span)
         self._hidden = HiddenLandings(span, self._walker)
         self._evidence = EvidenceMaker(span)
@@ -107,13 +108,13 @@ class Judge:
         What goes wrong is raised: :class:`patchq.engine.judge.placed.PlaceJudge` makes a verdict
         of it.
         """
-        facts = self._find(case)
-        blocked = self.blocked(case)
+        facts = self._merges.find(case)
+        blocked = self._merges.blocked(case)
         if blocked:
             judgement = self._judge_blocked(facts, blocked)
         elif renames := renamed_apart(facts, self._span.store.mailer, self._objects):
             judgement = self._judge_renamed_apart(facts, renames)
-        elif self._has_effect(facts):
+        elif self._merges.has_effect(facts):
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
@@ -134,14 +135,7 @@ class Judge:
 
     def blocked(self, case: Case) -> Mapping[str, str]:
         """The paths that cannot be there, each with the file in the place of its directory."""
-        places = {path: self._span.place(path).new or path for path in case.applied.paths}
-        leaving = {places[path] for path, entry in case.applied.after.items() if entry is None}
-        found = {
-            path: self._objects.blocker(case.ours, new, leaving)
-            for path, new in places.items()
-            if new not in leaving
-        }
-        return {path: blocker for path, blocker in found.items() if blocker is not None}
+        return self._merges.blocked(case)
 
     def landed(self, case: Case) -> Judgement | None:
         """The judgement on a patch that upstream has all of, None on any other."""
@@ -153,8 +147,8 @@ class Judge:
             return None
 
     def _landed(self, case: Case) -> Judgement | None:
-        facts = self._find(case)
-        if self.blocked(case) or self._has_effect(facts):
+        facts = self._merges.find(case)
+        if self._merges.blocked(case) or self._merges.has_effect(facts):
             return None
         units, states = self._apart(facts)
         if not {State.EMPTY, State.COLLIDES}.issuperset(states):
@@ -165,28 +159,13 @@ class Judge:
     def questions(self, case: Case) -> list[MergeQuestion]:
         """What :meth:`judge` will ask first: a merge of all, and of each unit alone."""
         applied, tree = case.applied, self._objects.tree_of
-        _, entries = self._places(case)
+        _, entries = self._merges.places(case)
         if entries == applied.before:
             return []
         units = split_units(case.patch, applied, self._objects)
         ours = [{path: entries.get(path) for path in unit.paths} for unit in units]
         whole = MergeQuestion(tree(applied.before), tree(entries), tree(applied.after))
         return [whole, *map(self._walker.question, units, ours)]
-
-    def _places(self, case: Case) -> tuple[dict[str, Placement], dict[str, Entry | None]]:
-        """Where the paths of a patch belong, and what is there."""
-        placements = distinct({path: self._span.place(path) for path in case.applied.paths})
-        return placements, {
-            path: self._objects.file(case.ours, place.new) if place.new else None
-            for path, place in placements.items()
-        }
-
-    def _find(self, case: Case) -> Facts:
-        applied = case.applied
-        placements, entries = self._places(case)
-        tree = self._objects.tree_of
-        merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
-        return Facts(case, placements, entries, merged)
 
     def _judge_blocked(self, facts: Facts, blocked: Mapping[str, str]) -> Judgement:
         evidence = self._evidence.blocked(blocked)
@@ -198,22 +177,6 @@ class Judge:
         hunks = conflicting(carried, lambda hunk: hunk.file in renames)
         evidence = self._evidence.renamed_apart(facts, renames) + self._evidence.moves(facts)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
-
-    def _has_effect(self, facts: Facts) -> bool:
-        """Whether the patch merges, and changes something where it does."""
-        merged = facts.merged
-        return merged.clean and not self._nowhere(facts) and not self._is_empty(facts)
-
-    def _is_empty(self, facts: Facts) -> bool:
-        merged = facts.merged
-        return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
-
-    def _nowhere(self, facts: Facts) -> bool:
-        """Whether the merge would put a file where it has no certain place."""
-        return any(
-            facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)
-            for path in facts.case.applied.paths
-        )
 
     # -- the merge is clean ------------------------------------------------------------------
 
@@ -353,7 +316,7 @@ class Judge:
     def _apart(self, facts: Facts) -> tuple[tuple[Unit, ...], list[State]]:
         """The units of the patch, and what a merge of each alone gives."""
         units = split_units(facts.case.patch, facts.case.applied, self._objects)
-        if self._is_empty(facts):
+        if self._merges.is_empty(facts):
             return units, [State.EMPTY] * len(units)
         ours = [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
         return units, self._walker.states(units, ours)
@@ -366,9 +329,9 @@ class Judge:
         trails = self._hidden.find(trails, facts.case.applied, facts.entries)
         places = {path: place.new for path, place in facts.placements.items()}
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
-        moved = {id(item.trail) for item in standing}
+        moved = {item.trail.unit for item in standing}
         marked = [
-            replace(trail, fate=LandedState.ELSEWHERE) if id(trail) in moved else trail
+            replace(trail, fate=LandedState.ELSEWHERE) if trail.unit in moved else trail
             for trail in trails
         ]
         return marked, tuple(map(self._evidence.standing, standing))

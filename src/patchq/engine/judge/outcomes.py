@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from patchq.engine.judge.case import Facts
-from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import locate
 from patchq.engine.workspace.upstream_range import Whereabouts

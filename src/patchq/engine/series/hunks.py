@@ -29,6 +29,9 @@ class Unit:
     before: Entries
     after: Entries
 
+    def __hash__(self) -> int:
+        return hash((self.file, self.hunks))
+
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths it touches."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from patchq.engine.judge.case import Facts
 from patchq.engine.judge.gone.bindings import Source, first_unbound
 from patchq.engine.judge.gone.removal import Lost
-from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.tokens import Family, family, tokenize
@@ -65,19 +65,19 @@ class Follower:
         self._index = index
 
     def follow(
-        self, trails: Sequence[HunkHistory], lost: Mapping[int, Lost], facts: Facts
+        self, trails: Sequence[HunkHistory], lost: Mapping[Unit, Lost], facts: Facts
     ) -> Followed | None:
-        """The facts with every lost hunk where its code is now; ``lost`` goes by id of trail.
+        """The facts with every lost hunk where its code is now; ``lost`` goes by unit.
 
         None if one has no certain place, or if what is left of the patch does not apply.
         """
         moves = []
         for trail in trails:
-            if id(trail) in lost:
-                place = self.place(lost[id(trail)])
+            if trail.unit in lost:
+                place = self.place(lost[trail.unit])
                 if place is None or place in facts.placements or len(trail.unit.paths) != 1:
                     return None
-                moves.append(Move(trail, lost[id(trail)], place))
+                moves.append(Move(trail, lost[trail.unit], place))
             elif trail.end is not State.APPLIES:
                 return None
         if not moves or any(self._is_tied(trail, moves) for trail in trails):

@@ -14,7 +14,7 @@ from patchq.engine.judge.case import Facts, Judgement
 from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
 from patchq.engine.judge.gone.follow import Followed, Follower
 from patchq.engine.judge.gone.removal import Lost, Removal, find_lost, find_removal, only_imports
-from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.outcomes import is_gone, outcomes
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -70,13 +70,13 @@ class GoneCode:
     ) -> Judgement | None:
         """The judgement on a patch of which nothing is left, None if that is not proven."""
         proven = {
-            id(loss.trail): loss.finding
+            loss.trail.unit: loss.finding
             for loss in losses
             if isinstance(loss.finding, ProofOfAbsence)
         }
         if len(proven) < len(losses) or not losses:
             return None
-        rest = [trail for trail in trails if id(trail) not in proven]
+        rest = [trail for trail in trails if trail.unit not in proven]
         imports = [self._serving(trail, losses, facts) for trail in rest]
         proofs = [*proven.values(), *(proof for proof in imports if proof)]
         if len(proofs) < len(trails):
@@ -87,17 +87,17 @@ class GoneCode:
         self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: Facts
     ) -> tuple[Followed, tuple[Evidence, ...]] | None:
         """The facts with the lost hunks where their code went word for word, and the evidence."""
-        lost = {id(loss.trail): loss.lost for loss in losses if loss.lost is not None}
+        lost = {loss.trail.unit: loss.lost for loss in losses if loss.lost is not None}
         if not losses or len(lost) < len(losses):
             return None
         followed = self._follower.follow(trails, lost, facts)
         if followed is None:
             return None
-        removals = {id(loss.trail): loss.removal for loss in losses}
+        removals = {loss.trail.unit: loss.removal for loss in losses}
         evidence: dict[str, Evidence] = {}
         for move in followed.moves:
             text = f"{move.lost.what} moved word for word: {move.lost.path} → {move.path}"
-            commit = removals[id(move.trail)].commit
+            commit = removals[move.trail.unit].commit
             item = self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=(move.path,))
             evidence.setdefault(text, item)
         return followed, tuple(evidence.values())

@@ -13,13 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.landing.history_walk import (
-    FATES,
-    CommitState,
-    HistoryWalker,
-    HunkHistory,
-    LandedState,
-)
+from patchq.engine.judge.landing.fates import FATES
+from patchq.engine.judge.landing.history_walk import HistoryWalker
+from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.surviving_lines import edits, survival
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import is_telling

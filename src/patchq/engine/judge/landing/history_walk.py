@@ -7,110 +7,25 @@ commit and collides at the tag has *landed* and was edited since, unless it was 
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
-from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
+from patchq.engine.judge.landing.fates import Fates
+from patchq.engine.judge.landing.hunk_history import (
+    CommitState,
+    HunkHistory,
+    LandedState,
+    last_empty,
+)
+from patchq.engine.judge.landing.small_trees import small_tree
 from patchq.engine.judge.landing.text_check import State, TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entries, Entry
-
-_FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
-"""A path, and its file without a change, as the change landed, and later."""
-
-
-@dataclass(frozen=True)
-class CommitState:
-    """A unit at one commit."""
-
-    commit: CommitInfo
-    state: State
-    entries: Entries
-
-
-class LandedState(Enum):
-    """What became of a unit after the last commit on which it was empty."""
-
-    NEVER = "never"  # there was no such commit
-    THERE = "there"  # edited since perhaps, but its lines show it
-    REWRITTEN = "rewritten"  # upstream put other code, with their words, in place of its lines
-    HALF = "half"  # part of its lines was taken out again
-    UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
-    UNDONE = "undone"  # taken out again
-    ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
-
-
-_ENDED = frozenset({LandedState.REWRITTEN, LandedState.HALF, LandedState.UNDONE})
-FATES = {
-    Survival.WHOLE: LandedState.THERE,
-    Survival.REWRITTEN: LandedState.REWRITTEN,
-    Survival.PART: LandedState.HALF,
-    Survival.NONE: LandedState.UNTRACED,
-}
-"""What became of a landed unit, by how much of it is left."""
-
-
-@dataclass(frozen=True)
-class HunkHistory:
-    """A unit from the old base to the new one: at each commit that touches it, and at the end.
-
-    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did.
-    """
-
-    unit: Unit
-    steps: tuple[CommitState, ...]
-    end: State
-    landed: CommitInfo | None = None
-    fate: LandedState = LandedState.NEVER
-    undone: CommitInfo | None = None
-
-    @property
-    def has_landed(self) -> bool:
-        """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
-        if self.end is State.EMPTY:
-            return self.fate is not LandedState.ELSEWHERE
-        return self.end is State.COLLIDES and self.fate is LandedState.THERE
-
-    @property
-    def once_landed(self) -> bool:
-        """Upstream took the unit; whether it still has it, the lines do not tell."""
-        return self.end is not State.EMPTY and self.fate in (
-            LandedState.REWRITTEN,
-            LandedState.UNTRACED,
-            LandedState.HALF,
-        )
-
-    @property
-    def ended_by(self) -> CommitInfo | None:
-        """The commit from which on the unit is in the state it has at the end.
-
-        Of a merge that brought it into this state, it is the commit that was merged.
-        """
-        found = None
-        for number in reversed(range(len(self.steps))):
-            if self.steps[number].state is not self.end:
-                break
-            found = number
-        if found is None:
-            return None
-        same = (s.commit for s in reversed(self.steps[:found]) if s.state is self.end)
-        commit = self.steps[found].commit
-        return commit if len(commit.parents) == 1 else next(same, commit)
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A unit in the files it landed in: as they are, and as they would be without it."""
-
-    unit: Unit
-    without: Entries
-    landed: Entries
 
 
 class HistoryWalker:
@@ -120,7 +35,7 @@ class HistoryWalker:
         self._span = span
         self._objects = span.store.objects
         self._merger = span.store.merger
-        self._survivals: dict[_FileSides, Survival] = {}
+        self._fates = Fates(span)
 
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
@@ -153,7 +68,7 @@ class HistoryWalker:
         open_ = [
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
         ]
-        fates = self._fates([trails[number] for number in open_], final, undoing=undoing)
+        fates = self._fates.of([trails[number] for number in open_], final, undoing=undoing)
         for number, trail in zip(open_, fates, strict=True):
             trails[number] = trail
         return trails
@@ -227,7 +142,7 @@ class HistoryWalker:
     def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: State) -> HunkHistory:
         """The trail by its steps alone: of one that landed and is not empty at the end, no trace
         has been looked for yet."""
-        last = _last_empty(steps)
+        last = last_empty(steps)
         if last is None:
             return HunkHistory(unit, steps, end)
         landed = steps[self._run_start(steps, last)].commit
@@ -274,123 +189,16 @@ class HistoryWalker:
         )
         return next(out, None)
 
-    def _fates(
-        self, trails: Sequence[HunkHistory], final: Entries, *, undoing: bool
-    ) -> list[HunkHistory]:
-        """``trails`` of units that landed and are not empty at the end, with what became of them.
-
-        The unit is taken out of the tree it landed in, and the same is done to the end. It was
-        undone if that changes nothing there. If git cannot take it out cleanly, or no trace of its
-        lines is left, nobody can tell.
-        """
-        thens = [_landed_on(trail.steps) for trail in trails]
-        ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
-        withouts = self._merger.merge_all(
-            [
-                MergeQuestion(
-                    self._tree(trail.unit.after), self._tree(then), self._tree(trail.unit.before)
-                )
-                for trail, then in zip(trails, thens, strict=True)
-            ]
-        )
-        removals = self._merger.merge_all(
-            [
-                MergeQuestion(self._tree(then), self._tree(end), without.tree)
-                for then, end, without in zip(thens, ends, withouts, strict=True)
-            ]
-        )
-        found = []
-        for trail, then, end, without, removal in zip(
-            trails, thens, ends, withouts, removals, strict=True
-        ):
-            change = _Change(trail.unit, self._inside(without.tree, then), then)
-            if not without.clean:
-                fate = LandedState.UNTRACED
-            elif removal.clean and removal.tree == self._tree(end):
-                fate = LandedState.UNDONE
-            else:
-                fate = FATES[self._survival(change, end)]
-            undone = self._undone_by(trail, change) if undoing and fate in _ENDED else None
-            found.append(replace(trail, fate=fate, undone=undone))
-        return found
-
-    def _survival(self, change: _Change, final: Entries) -> Survival:
-        """How much of a change is left in all of its files."""
-        shown = {
-            self._file_survival(path, change.without.get(path), then, final.get(path))
-            for path, then in change.landed.items()
-            if then != change.without.get(path)
-        }
-        if len(shown) < 2:
-            return shown.pop() if shown else Survival.WHOLE
-        some = shown - {Survival.WHOLE, Survival.REWRITTEN}
-        return Survival.PART if some else Survival.REWRITTEN
-
-    def _is_whole(self, change: _Change, final: Entries) -> bool:
-        blob = self._objects.blob
-        return all(
-            is_whole(path, blob(change.without.get(path)), blob(then), blob(final.get(path)))
-            for path, then in change.landed.items()
-            if then != change.without.get(path)
-        )
-
-    def _file_survival(
-        self, path: str, without: Entry | None, landed: Entry | None, final: Entry | None
-    ) -> Survival:
-        sides = (path, without, landed, final)
-        if sides not in self._survivals:
-            blobs = map(self._objects.blob, (without, landed, final))
-            self._survivals[sides] = survival(path, *blobs)
-        return self._survivals[sides]
-
-    def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
-        """The commit after the landing from which on not all of the unit is left."""
-        last = _last_empty(trail.steps)
-        found = None
-        for step in reversed(trail.steps[(last or 0) + 1 :]):
-            if self._is_whole(change, step.entries):
-                break
-            if self._span.descends(step.commit.oid, trail.steps[last or 0].commit.oid):
-                found = step.commit
-        return found
-
-    def _inside(self, tree: str, entries: Entries) -> Entries:
-        """The entries of a tree that :meth:`_tree` or a merge of such gave."""
-        return {path: self._objects.file(tree, name) for path, name in _names_below(entries)}
-
     def question(self, unit: Unit, ours: Entries) -> MergeQuestion:
         """What :meth:`states` asks of one unit."""
-        return MergeQuestion(self._tree(unit.before), self._tree(ours), self._tree(unit.after))
-
-    def _tree(self, entries: Entries) -> str:
-        """A tree of just these paths, below the directory that they have in common.
-
-        A merge goes by how paths stand to each other: the directories above would only cost
-        objects.
-        """
-        return self._objects.tree_of({name: entries[path] for path, name in _names_below(entries)})
-
-
-def _names_below(paths: Iterable[str]) -> list[tuple[str, str]]:
-    """Each path with its name below the directory that all have in common."""
-    paths = list(paths)
-    common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
-    return [(path, posixpath.relpath(path, common or ".")) for path in paths]
+        tree = partial(small_tree, self._objects)
+        return MergeQuestion(tree(unit.before), tree(ours), tree(unit.after))
 
 
 def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:
     """The first and the last step on which the unit is empty."""
     empty = [step for step in steps if step.state is State.EMPTY]
     return [empty[0], empty[-1]] if empty else []
-
-
-def _last_empty(steps: Sequence[CommitState]) -> int | None:
-    return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
-
-
-def _landed_on(steps: Sequence[CommitState]) -> Entries:
-    """The files on the last commit that has the unit."""
-    return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)
 
 
 def _reverts(subject: str, title: str) -> bool:

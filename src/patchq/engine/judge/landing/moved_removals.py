@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.judge.landing.history_walk import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import (
     COMMON,
@@ -24,7 +24,7 @@ from patchq.engine.judge.line_search import (
     search_elsewhere,
 )
 from patchq.engine.languages.outline import outline
-from patchq.engine.series.hunks import changed_region
+from patchq.engine.series.hunks import Unit, changed_region
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
@@ -67,21 +67,21 @@ class Removals:
         self._applied = applied
         self._ours = ours
         self._places = places
-        self._changes: dict[int, _Change] = {}
+        self._changes: dict[Unit, _Change] = {}
 
     def standing(self, trails: Sequence[HunkHistory]) -> tuple[StillThere, ...]:
         """What upstream seems to have by ``trails``, though the lines taken out still stand."""
         empty = [trail for trail in trails if trail.end is State.EMPTY]
         here = [found for trail in empty if (found := self._beside(trail))]
-        moved = {id(found.trail) for found in here}
+        moved = {found.trail.unit for found in here}
         telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]
         # where upstream took what the patch adds, it took in the same commit what belongs to it
         taken = {trail.landed.oid for trail in telling if trail.landed}
-        known = moved | {id(trail) for trail in telling}
+        known = moved | {trail.unit for trail in telling}
         silent = [
             trail
             for trail in empty
-            if id(trail) not in known and (trail.landed is None or trail.landed.oid not in taken)
+            if trail.unit not in known and (trail.landed is None or trail.landed.oid not in taken)
         ]
         return (*here, *self._elsewhere(silent))
 
@@ -154,18 +154,18 @@ class Removals:
         before, after = (b"".join(map(self._text, side.values())) for side in sides)
         left = count_stripped(after) - count_stripped(before)
         removed = {
-            id(trail): [line for line, n in self._change(trail).removed.items() if n > left[line]]
+            trail.unit: [line for line, n in self._change(trail).removed.items() if n > left[line]]
             for trail in trails
         }
-        telling = {number: list(filter(is_telling, lines)) for number, lines in removed.items()}
+        telling = {unit: list(filter(is_telling, lines)) for unit, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
         found = search_elsewhere(self._span, wanted, before, after)
         for trail in trails:
-            lines = tuple(line for line in telling[id(trail)] if line in found.lines)
+            lines = tuple(line for line in telling[trail.unit] if line in found.lines)
             if lines:
                 yield StillThere(trail, lines, found.files)
-            elif not telling[id(trail)] and not any(self._change(trail).added):
-                yield from self._in_its_commit(trail, removed[id(trail)])
+            elif not telling[trail.unit] and not any(self._change(trail).added):
+                yield from self._in_its_commit(trail, removed[trail.unit])
 
     def _in_its_commit(self, trail: HunkHistory, removed: Iterable[bytes]) -> Iterator[StillThere]:
         """Whether the commit that took the lines away put them elsewhere, for all that is known."""
@@ -182,10 +182,10 @@ class Removals:
 
     def _change(self, trail: HunkHistory) -> _Change:
         unit = trail.unit
-        if id(unit) not in self._changes:
+        if unit not in self._changes:
             before, after = self._total(unit.before), self._total(unit.after)
-            self._changes[id(unit)] = _Change(before - after, after - before)
-        return self._changes[id(unit)]
+            self._changes[unit] = _Change(before - after, after - before)
+        return self._changes[unit]
 
     def _total(self, entries: Entries) -> Counter[bytes]:
         return count_stripped(b"".join(map(self._text, entries.values())))

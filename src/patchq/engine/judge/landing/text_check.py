@@ -43,13 +43,13 @@ class TextCheck:
     def __init__(self, objects: Objects):
         self._objects = objects
         self._files: dict[str, bytes] = {}
-        self._texts: dict[int, _Texts | None] = {}
+        self._texts: dict[Unit, _Texts | None] = {}
 
     def state(self, unit: Unit, ours: Entries) -> State | None:
         """The state of ``unit`` on ``ours``, None if the text alone does not show it."""
-        if id(unit) not in self._texts:
-            self._texts[id(unit)] = self._sides(unit)
-        texts = self._texts[id(unit)]
+        if unit not in self._texts:
+            self._texts[unit] = self._sides(unit)
+        texts = self._texts[unit]
         entry = next(iter(ours.values()), None)
         if texts is None or entry is None or entry.mode in _NO_LINES:
             return None

@@ -1,0 +1,150 @@
+"""What became of a unit that landed and that a merge no longer shows.
+
+It is taken out of the tree it landed in, and out of the tree at the end; where git cannot tell by
+that, its lines are followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from patchq.engine.judge.landing.hunk_history import (
+    CommitState,
+    HunkHistory,
+    LandedState,
+    last_empty,
+)
+from patchq.engine.judge.landing.small_trees import names_below, small_tree
+from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
+from patchq.engine.judge.landing.text_check import State
+from patchq.engine.series.hunks import Unit
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.history import CommitInfo
+from patchq.git.merge import MergeQuestion
+from patchq.git.objects import Entries, Entry
+
+_FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
+"""A path, and its file without a change, as the change landed, and later."""
+
+
+_ENDED = frozenset({LandedState.REWRITTEN, LandedState.HALF, LandedState.UNDONE})
+FATES = {
+    Survival.WHOLE: LandedState.THERE,
+    Survival.REWRITTEN: LandedState.REWRITTEN,
+    Survival.PART: LandedState.HALF,
+    Survival.NONE: LandedState.UNTRACED,
+}
+"""What became of a landed unit, by how much of it is left."""
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A unit in the files it landed in: as they are, and as they would be without it."""
+
+    unit: Unit
+    without: Entries
+    landed: Entries
+
+
+class Fates:
+    """Finds them on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+        self._merger = span.store.merger
+        self._survivals: dict[_FileSides, Survival] = {}
+
+    def of(
+        self, trails: Sequence[HunkHistory], final: Entries, *, undoing: bool
+    ) -> list[HunkHistory]:
+        """``trails`` of units that landed and are not empty at the end, with what became of them.
+
+        The unit is taken out of the tree it landed in, and the same is done to the end. It was
+        undone if that changes nothing there. If git cannot take it out cleanly, or no trace of its
+        lines is left, nobody can tell.
+        """
+        tree = partial(small_tree, self._objects)
+        thens = [_landed_on(trail.steps) for trail in trails]
+        ends = [{path: final.get(path) for path in trail.unit.paths} for trail in trails]
+        withouts = self._merger.merge_all(
+            [
+                MergeQuestion(
+                    tree(trail.unit.after),
+                    tree(then),
+                    tree(trail.unit.before),
+                )
+                for trail, then in zip(trails, thens, strict=True)
+            ]
+        )
+        removals = self._merger.merge_all(
+            [
+                MergeQuestion(tree(then), tree(end), without.tree)
+                for then, end, without in zip(thens, ends, withouts, strict=True)
+            ]
+        )
+        found = []
+        for trail, then, end, without, removal in zip(
+            trails, thens, ends, withouts, removals, strict=True
+        ):
+            change = _Change(trail.unit, self._inside(without.tree, then), then)
+            if not without.clean:
+                fate = LandedState.UNTRACED
+            elif removal.clean and removal.tree == tree(end):
+                fate = LandedState.UNDONE
+            else:
+                fate = FATES[self._survival(change, end)]
+            undone = self._undone_by(trail, change) if undoing and fate in _ENDED else None
+            found.append(replace(trail, fate=fate, undone=undone))
+        return found
+
+    def _survival(self, change: _Change, final: Entries) -> Survival:
+        """How much of a change is left in all of its files."""
+        shown = {
+            self._file_survival(path, change.without.get(path), then, final.get(path))
+            for path, then in change.landed.items()
+            if then != change.without.get(path)
+        }
+        if len(shown) < 2:
+            return shown.pop() if shown else Survival.WHOLE
+        some = shown - {Survival.WHOLE, Survival.REWRITTEN}
+        return Survival.PART if some else Survival.REWRITTEN
+
+    def _is_whole(self, change: _Change, final: Entries) -> bool:
+        blob = self._objects.blob
+        return all(
+            is_whole(path, blob(change.without.get(path)), blob(then), blob(final.get(path)))
+            for path, then in change.landed.items()
+            if then != change.without.get(path)
+        )
+
+    def _file_survival(
+        self, path: str, without: Entry | None, landed: Entry | None, final: Entry | None
+    ) -> Survival:
+        sides = (path, without, landed, final)
+        if sides not in self._survivals:
+            blobs = map(self._objects.blob, (without, landed, final))
+            self._survivals[sides] = survival(path, *blobs)
+        return self._survivals[sides]
+
+    def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
+        """The commit after the landing from which on not all of the unit is left."""
+        last = last_empty(trail.steps)
+        found = None
+        for step in reversed(trail.steps[(last or 0) + 1 :]):
+            if self._is_whole(change, step.entries):
+                break
+            if self._span.descends(step.commit.oid, trail.steps[last or 0].commit.oid):
+                found = step.commit
+        return found
+
+    def _inside(self, tree: str, entries: Entries) -> Entries:
+        """The entries of a tree that :func:`small_tree` or a merge of such gave."""
+        return {path: self._objects.file(tree, name) for path, name in names_below(entries)}
+
+
+def _landed_on(steps: Sequence[CommitState]) -> Entries:
+    """The files on the last commit that has the unit."""
+    return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)

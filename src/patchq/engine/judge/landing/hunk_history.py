@@ -1,0 +1,85 @@
+"""What a unit of a patch was on each commit between two bases, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from patchq.engine.judge.landing.text_check import State
+from patchq.engine.series.hunks import Unit
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Entries
+
+
+@dataclass(frozen=True)
+class CommitState:
+    """A unit at one commit."""
+
+    commit: CommitInfo
+    state: State
+    entries: Entries
+
+
+class LandedState(Enum):
+    """What became of a unit after the last commit on which it was empty."""
+
+    NEVER = "never"  # there was no such commit
+    THERE = "there"  # edited since perhaps, but its lines show it
+    REWRITTEN = "rewritten"  # upstream put other code, with their words, in place of its lines
+    HALF = "half"  # part of its lines was taken out again
+    UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
+    UNDONE = "undone"  # taken out again
+    ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
+
+
+@dataclass(frozen=True)
+class HunkHistory:
+    """A unit from the old base to the new one: at each commit that touches it, and at the end.
+
+    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did.
+    """
+
+    unit: Unit
+    steps: tuple[CommitState, ...]
+    end: State
+    landed: CommitInfo | None = None
+    fate: LandedState = LandedState.NEVER
+    undone: CommitInfo | None = None
+
+    @property
+    def has_landed(self) -> bool:
+        """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
+        if self.end is State.EMPTY:
+            return self.fate is not LandedState.ELSEWHERE
+        return self.end is State.COLLIDES and self.fate is LandedState.THERE
+
+    @property
+    def once_landed(self) -> bool:
+        """Upstream took the unit; whether it still has it, the lines do not tell."""
+        return self.end is not State.EMPTY and self.fate in (
+            LandedState.REWRITTEN,
+            LandedState.UNTRACED,
+            LandedState.HALF,
+        )
+
+    @property
+    def ended_by(self) -> CommitInfo | None:
+        """The commit from which on the unit is in the state it has at the end.
+
+        Of a merge that brought it into this state, it is the commit that was merged.
+        """
+        found = None
+        for number in reversed(range(len(self.steps))):
+            if self.steps[number].state is not self.end:
+                break
+            found = number
+        if found is None:
+            return None
+        same = (s.commit for s in reversed(self.steps[:found]) if s.state is self.end)
+        commit = self.steps[found].commit
+        return commit if len(commit.parents) == 1 else next(same, commit)
+
+
+def last_empty(steps: Sequence[CommitState]) -> int | None:
+    return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
