@@ -16,9 +16,9 @@ from patchq.engine.languages.conditions import (
     Condition,
     Value,
     admits,
-    macro_conditions,
     python_conditions,
 )
+from patchq.engine.languages.macro_conditions import macro_conditions
 from patchq.engine.workspace.tags import newer_tags
 from patchq.errors import InputError
 from patchq.model.lock import Base, Lock

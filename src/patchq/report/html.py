@@ -21,7 +21,8 @@ from markupsafe import Markup, escape
 from patchq.model.patch import Patch
 from patchq.model.verdict import Column, Matrix, Report
 from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
-from patchq.report.page import Page, make_page
+from patchq.report.page import Page
+from patchq.report.page_making import make_page
 from patchq.report.sections import REQUIREMENTS, remembered_words
 from patchq.report.summary import state
 from patchq.report.text import day, printable

@@ -3,8 +3,7 @@
 In Python a condition is the test of a statement or a truth-valued expression that calls one of
 the capability helpers, uses a name that was assigned from one, or calls a function of the module
 that only returns one. Everything else in it is unknown, and ``and``, ``or`` and ``not`` carry the
-unknown along (Kleene's three-valued logic). In C, C++ and CUDA it is a preprocessor line that names
-one of the macros.
+unknown along (Kleene's three-valued logic).
 """
 
 from __future__ import annotations
@@ -17,12 +16,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from patchq.engine.languages.python_scopes import (
+    SCOPES,
+    Wrapper,
+    bindings,
+    bound_once,
+    defaults,
+    expressions,
+    has_body,
+    imported_values,
+    inner_tests,
+    statements,
+    wrappers,
+)
 from patchq.engine.languages.python_text import NotPythonError, parse
 
 Value = bool | int | tuple[int, ...]
-
-_Wrapper = tuple[ast.expr, frozenset[str]]
-"""What a function returns that does nothing else, and the names of its arguments."""
 
 _UNKNOWN = object()
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -44,7 +53,6 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _MADE: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "bool": bool, "int": int}
 _TRUTHS = (ast.BoolOp, ast.Compare)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 _MOST_DEPTH = 40
 """How far one name is followed to another."""
@@ -89,8 +97,8 @@ def python_conditions(
     try:
         words = {name.rpartition(".")[2] for name in helpers}
         relevant = _Relevant(content, module, words)
-        reader = _Reader(helpers, known, relevant, _wrappers(module))
-        reader.scope(module, "", _imported(module, {*helpers, *(known or {})}))
+        reader = _Reader(helpers, known, relevant, wrappers(module))
+        reader.scope(module, "", imported_values(module, {*helpers, *(known or {})}))
     except RecursionError:  # nested as no one would write it
         return ()
     return tuple(sorted(reader.found, key=lambda condition: condition.line))
@@ -129,7 +137,7 @@ def _assigned(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
     """The names that are assigned or defined anywhere, each with the statement."""
     waiting: list[ast.AST] = [module]
     while waiting:
-        for node in _statements(waiting.pop()):
+        for node in statements(waiting.pop()):
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 yield from ((each.id, node) for each in targets if isinstance(each, ast.Name))
@@ -145,7 +153,7 @@ class _Reader:
         helpers: Mapping[str, Value],
         known: Mapping[str, Value] | None = None,
         relevant: _Relevant | None = None,
-        wrappers: Mapping[str, _Wrapper] | None = None,
+        wrappers: Mapping[str, Wrapper] | None = None,
     ):
         self._helpers = helpers
         self._values = {**(known or {}), **helpers}
@@ -156,26 +164,26 @@ class _Reader:
 
     def scope(self, node: ast.AST, name: str, outer: Mapping[str, ast.expr]) -> None:
         """Read the statements of a module, class or function, and the scopes in it."""
-        bound = _bindings(node)
+        bound = bindings(node)
         seen = {each: value for each, value in outer.items() if each not in bound}
-        names = {**seen, **_single(bound)}
+        names = {**seen, **bound_once(bound)}
         if isinstance(node, ast.Module):
             self._globals = names
-        for child in _statements(node):
+        for child in statements(node):
             if self._relevant and not self._relevant.has(child):
                 continue
-            if isinstance(child, _SCOPES):
+            if isinstance(child, SCOPES):
                 inner = f"{name}.{child.name}" if name else child.name
-                for expression in (*child.decorator_list, *_defaults(child)):
+                for expression in (*child.decorator_list, *defaults(child)):
                     self._read(expression, name, names)
                 self.scope(child, inner, names)
                 continue
-            for expression, is_test in _expressions(child):
+            for expression, is_test in expressions(child):
                 if is_test and self._uses(expression, names):
                     self._keep(expression, name, names, leaves=_leaves(child))
                 else:
                     self._read(expression, name, names)
-            self.scope(child, name, names) if _has_body(child) else None
+            self.scope(child, name, names) if has_body(child) else None
 
     def _read(self, node: ast.AST, function: str, names: Mapping[str, ast.expr]) -> None:
         """Keep the outermost truth-valued expressions below ``node`` that use a helper."""
@@ -185,7 +193,7 @@ class _Reader:
             if self._uses(node, names):
                 self._keep(node, function, names)
             return
-        tests = _inner_tests(node)
+        tests = inner_tests(node)
         for test in tests:
             if self._uses(test, names):
                 self._keep(test, function, names)
@@ -303,6 +311,12 @@ def admits(conditions: Sequence[Condition], function: str) -> bool | None:
     return None if None in found else True
 
 
+def truth(node: ast.expr, names: Mapping[str, ast.expr]) -> bool | None:
+    """Whether an expression is true if ``names`` stand for these values; None if it is unknown."""
+    value = _Reader({})._value(node, names)
+    return None if value is _UNKNOWN else bool(value)
+
+
 def _junction(values: Sequence[Any], is_and: bool) -> Any:
     """``and`` or ``or`` of values of which some are unknown."""
     known = [bool(value) for value in values if value is not _UNKNOWN]
@@ -337,152 +351,3 @@ def _parts(node: ast.expr) -> list[str]:
         parts.insert(0, node.attr)
         node = node.value
     return [node.id, *parts] if isinstance(node, ast.Name) else parts
-
-
-def _imported(module: ast.Module, valued: Collection[str]) -> dict[str, ast.expr]:
-    """The names with a value that the module imports, as if each was assigned from a call of it."""
-    imports = (node for node in module.body if isinstance(node, ast.ImportFrom))
-    names = (alias.asname or alias.name for node in imports for alias in node.names)
-    return {name: ast.Call(ast.Name(name), [], []) for name in names if name in valued}
-
-
-def _wrappers(module: ast.Module) -> dict[str, _Wrapper]:
-    """The functions of the module that only return an expression, of those defined once."""
-    found: dict[str, list[_Wrapper | None]] = {}
-    for node in module.body:
-        if isinstance(node, ast.FunctionDef):
-            found.setdefault(node.name, []).append(_wrapper(node))
-    return {name: each[0] for name, each in found.items() if len(each) == 1 and each[0]}
-
-
-def _wrapper(node: ast.FunctionDef) -> _Wrapper | None:
-    statements = node.body[1:] if ast.get_docstring(node, clean=False) else node.body
-    match statements:
-        case [ast.Return(value=ast.expr() as value)]:
-            arguments = (each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg))
-            return value, frozenset(arguments)
-    return None
-
-
-def _bindings(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
-    """All that a scope binds each name to; None for what is not a plain assignment."""
-    bound: dict[str, list[ast.expr | None]] = {}
-    for node in _own(scope):
-        if isinstance(node, ast.Assign):
-            single = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-            for target in node.targets:
-                for name in _names(target):
-                    bound.setdefault(name, []).append(node.value if single else None)
-        elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
-            bound.setdefault(node.target.id, []).append(node.value)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            bound.setdefault(node.id, [])
-        elif isinstance(node, ast.arg):
-            bound.setdefault(node.arg, []).append(None)
-        elif isinstance(node, ast.AugAssign | ast.For | ast.NamedExpr | ast.withitem):
-            for name in _names(node):
-                bound.setdefault(name, []).append(None)
-    return bound
-
-
-def _single(bound: Mapping[str, list[ast.expr | None]]) -> dict[str, ast.expr]:
-    """The names that are bound once, by one plain assignment, and to what."""
-    return {
-        name: values[0]
-        for name, values in bound.items()
-        if len(values) == 1 and values[0] is not None
-    }
-
-
-def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope, less those of the scopes in it (their arguments are theirs too)."""
-    waiting = list(ast.iter_child_nodes(scope))
-    while waiting:
-        node = waiting.pop(0)
-        yield node
-        if not isinstance(node, (*_SCOPES, ast.Lambda)):
-            waiting[:0] = list(ast.iter_child_nodes(node))
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            yield each.id
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            yield from value
-
-
-def _has_body(node: ast.AST) -> bool:
-    return any(True for _ in _statements(node))
-
-
-def _defaults(node: ast.AST) -> list[ast.expr]:
-    arguments = getattr(node, "args", None)
-    if arguments is None:
-        return []
-    return [*arguments.defaults, *(each for each in arguments.kw_defaults if each)]
-
-
-def _expressions(node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
-    """The expressions of one statement itself, each with whether it is its test."""
-    for field, value in ast.iter_fields(node):
-        if field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            continue
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, ast.expr):
-                yield item, field in ("test", "guard")
-            elif isinstance(item, ast.withitem):
-                yield item.context_expr, False
-
-
-def _inner_tests(node: ast.AST) -> list[ast.expr]:
-    if isinstance(node, ast.IfExp):
-        return [node.test]
-    return list(node.ifs) if isinstance(node, ast.comprehension) else []
-
-
-# The C preprocessor
-
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
-_COMMENT = re.compile(r"/\*.*?\*/|//.*")
-_DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
-_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
-
-
-def macro_conditions(content: bytes, macros: Mapping[str, int]) -> tuple[Condition, ...]:
-    """The preprocessor lines that name one of ``macros``, in order.
-
-    A macro that is not among them is unknown, defined or not.
-    """
-    joined = re.sub(rb"\\\r?\n", b"  ", content)
-    found = []
-    for match in _DIRECTIVE.finditer(joined):
-        text = _COMMENT.sub("", match[2].decode("utf-8", "replace")).strip()
-        if macros.keys().isdisjoint(re.findall(r"\w+", text)):
-            continue
-        word = match[1].decode()
-        line = joined.count(b"\n", 0, match.start()) + 1
-        shown = f"#{word} {text}"
-        found.append(Condition("", line, shown, _directive(word, text, macros), end=line))
-    return tuple(found)
-
-
-def _directive(word: str, text: str, macros: Mapping[str, int]) -> bool | None:
-    if word in ("ifdef", "ifndef"):
-        return (text in macros) == (word == "ifdef") if text in macros else None
-    text = _DEFINED.sub(lambda m: "1" if (m[1] or m[2]) in macros else "__unknown__", text)
-    text = _SUFFIX.sub(r"\1", text)
-    text = text.replace("&&", " and ").replace("||", " or ")
-    text = re.sub(r"!(?!=)", " not ", text)
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    names = {name: ast.Constant(value) for name, value in macros.items()}
-    value = _Reader({})._value(node, names)
-    return None if value is _UNKNOWN else bool(value)

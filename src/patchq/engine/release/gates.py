@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
-from patchq.engine.languages.conditions import Condition, macro_conditions, python_conditions
+from patchq.engine.languages.conditions import Condition, python_conditions
+from patchq.engine.languages.macro_conditions import macro_conditions
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
