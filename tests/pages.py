@@ -88,6 +88,13 @@ class Reader:
                 assert_shown(token.content, printed)
                 printed = None
 
+    def read_sessions(self, page: str, cwd: Path) -> None:
+        """Run only the blocks of a page that show commands with a prompt."""
+        self.cwd = cwd
+        for token in MarkdownIt().parse((DOCS / page).read_text(encoding="utf-8")):
+            if token.type == "fence" and token.content.startswith("$ "):
+                self.read_session(token.content)
+
     def read_session(self, session: str) -> None:
         """Type the lines with a prompt, and compare what follows each with what it prints."""
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.M):

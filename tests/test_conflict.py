@@ -907,5 +907,5 @@ def test_a_report_never_goes_into_a_series(patchq: CommandLine, workspace: Works
     for form in ("html", "table", "json"):
         done = patchq("report", "v1", "--format", form, "-o", str(file), cwd=workspace.root)
         assert done.returncode == 2
-        assert "no place for a report" in done.stderr
+        assert "not a place for a report" in done.stderr
     assert file.read_bytes() == before

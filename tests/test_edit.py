@@ -439,7 +439,7 @@ def test_a_series_that_changed_meanwhile_is_not_overwritten(bench: Bench) -> Non
 def test_a_worktree_that_vanished_is_told(bench: Bench) -> None:
     bench.run("edit")
     (bench.worktree / ".git").unlink()
-    assert "not there, or not whole" in bench.run("refresh", code=2)
+    assert "missing or incomplete" in bench.run("refresh", code=2)
     bench.run("edit", "--abort")
     bench.run("edit")
 

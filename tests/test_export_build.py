@@ -325,7 +325,7 @@ def test_one_file_goes_to_standard_output(workspace: Workspace, patchq: CommandL
     assert hashlib.sha256(done.stdout).hexdigest() in done.stderr.decode()
     assert not Path(workspace.root, "-").exists()
     refused = export(patchq, workspace, "-o", "-", "--format", "dir", code=2)
-    assert "no single file" in refused.stderr
+    assert "not a single file" in refused.stderr
 
 
 def test_a_zip_has_modes_and_links(

@@ -16,7 +16,7 @@ from workspaces import make_workspace
 
 TEXT = "".join(f"line {number}\n" for number in range(400))
 READERS = (("list",), ("lint",), ("report", "v1", "--onto", "v2"), ("status",), ("files", "p0"))
-BUSY = "another patchq is at work"
+BUSY = "another patchq is running"
 
 
 @pytest.mark.parametrize(

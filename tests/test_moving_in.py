@@ -354,7 +354,7 @@ def test_triage_and_take(place: Place) -> None:
     assert taken.returncode == 1, taken.stderr
     assert "docker.patch: for another repository, passed over" in taken.stderr
     assert place.series("v1") == place.series("v2") == "ten.patch\n"
-    assert "series/v2 begins anew" in taken.stderr
+    assert "series/v2 starts anew" in taken.stderr
     undone = place.patchq("undo", cwd=place.root)
     assert undone.stdout == "took back `import --take (v1, v2)`\n"
     assert not any((place.root / "series" / tag).exists() for tag in ("v1", "v2"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from miniature import MakeMiniature, Miniature
-from pages import DEP3, DOCS, LIMITS, LOG, Reader, read_readme
+from pages import DEP3, DOCS, LIMITS, LOG, ROOT, Reader, read_readme
+
+SGLANG = os.environ.get("PATCHQ_TEST_SGLANG")
 
 
 @pytest.fixture
@@ -97,6 +100,19 @@ def test_the_demo(reader: Reader) -> None:
 
     reader.read("tutorials/demo.md", reader.home, follow=solve)
     assert (reader.cwd / ".patchq/worktree").is_dir()
+    reader.run("patchq rebase --abort && rm -r series/.resolutions", reader.cwd)
+    for page in ("reference/report.md", "reference/export.md"):
+        reader.read_sessions(page, reader.cwd)
+
+
+@pytest.mark.release
+@pytest.mark.skipif(SGLANG is None, reason="PATCHQ_TEST_SGLANG names no clone")
+@pytest.mark.parametrize("page", ["../README.md", "tutorials/real-tag.md", "how-to/carry-a-pr.md"])
+def test_what_was_recorded_on_sglang(reader: Reader, page: str) -> None:
+    for name in ("series", "upstream.lock"):
+        reader.run(f"cp -r '{ROOT / name}' .", reader.home)
+    reader.environment["PATCHQ_UPSTREAM"] = str(SGLANG)
+    reader.read_sessions(page, reader.home)
 
 
 def test_retire(reader: Reader, workspace: Path) -> None:

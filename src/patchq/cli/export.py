@@ -153,7 +153,7 @@ def _form(form: ExportFormat | None, to: Path | None) -> ExportFormat:
     chosen = form or ExportFormat.TAR
     if not chosen.is_packed:
         raise InputError(
-            f"--format {chosen.value} is no single file, which standard output takes",
+            f"--format {chosen.value} is not a single file, and standard output takes one",
             hint="Take --format tar, tar.gz, tar.xz, tar.zst or zip, or name a place with -o.",
         )
     return chosen

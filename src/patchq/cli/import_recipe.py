@@ -28,7 +28,7 @@ def import_recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
             raise InputError(
                 f"{tag} has a recipe already",
                 where=Where(str(target.relative_to(workspace.root))),
-                hint="Take it away, or write what is new into it by hand.",
+                hint="Remove it, or write what is new into it by hand.",
             )
         here.store.check((base,))
         recipe = read_shell_recipe(

@@ -105,7 +105,7 @@ class Brought:
     def say(self, here: Session) -> None:
         """Say on stderr what is no result."""
         if self.begins is not None:
-            here.notice(f"series/{self.tag} begins anew: {self.begins}")
+            here.notice(f"series/{self.tag} starts anew: {self.begins}")
         own = (notice for one in self.batch.imported for notice in one.notices)
         import_result.say_notices(here, (*self.found.notices, *self.batch.notices, *own))
         import_result.say_failures(here, self.batch, self.found.errors)

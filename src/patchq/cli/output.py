@@ -247,7 +247,7 @@ def refuse_series(to: Path) -> None:
         return
     if target == workspace.lock_path or workspace.series_dir in target.parents:
         raise InputError(
-            "series/ and upstream.lock are no place for a report",
+            "series/ and upstream.lock are not a place for a report",
             where=Where(str(to)),
             hint="Write it elsewhere; nothing was written.",
         )

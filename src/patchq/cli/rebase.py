@@ -175,7 +175,7 @@ def _abort(run: Session) -> int:
     else:
         run.notice("the rebase is forgotten; every series and upstream.lock are as they were")
     for name in aborted.resolutions:
-        run.notice(f"what you solved is kept in {name}; delete it to solve that conflict afresh")
+        run.notice(f"what you solved is kept in {name}; delete it to solve that conflict again")
     return 0
 
 

@@ -42,7 +42,7 @@ def undo(
     if dry_run:
         journal = transaction.newest(run.workspace)
         if journal is None:
-            raise InputError("there is nothing to undo", hint="`git log` knows the rest.")
+            raise InputError("there is nothing to undo", hint="`git log` has the rest.")
         if json:
             _print_json(journal, dry_run=True)
             return
@@ -62,7 +62,7 @@ def undo(
         if change.kind is Kind.KEPT:
             kept = aside(workspace.root, workspace.root / change.path)
             place = kept.relative_to(workspace.root)
-            run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict afresh")
+            run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict again")
 
 
 _MOST = 10

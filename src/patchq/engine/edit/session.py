@@ -152,7 +152,7 @@ def resume(project: Project) -> Edit:
     worktree = worktree_of(project.workspace, project.store)
     if not worktree.holds(edit.layout):
         raise InputError(
-            f"the worktree .patchq/{WORKTREE} is not there, or not whole",
+            f"the worktree .patchq/{WORKTREE} is missing or incomplete",
             hint="`patchq edit --abort`, then open it again.",
         )
     worktree.relink()

@@ -248,7 +248,7 @@ def _refuse_held(selection: Selection) -> None:
     ]
     if held:
         raise FindingsError(
-            f"series {selection.directory.tag} is not whole: {', '.join(held)} "
+            f"series {selection.directory.tag} is incomplete: {', '.join(held)} "
             f"{'is' if len(held) == 1 else 'are'} held for review",
             hint="Bring each one over by hand and import it, or drop it.",
         )

@@ -84,7 +84,9 @@ def find_archives(sources: Sequence[Fetched], directory: Path) -> tuple[Vendored
 
 def _files(directory: Path) -> list[Path]:
     if not directory.is_dir():
-        raise InputError(f"{directory} is no directory", hint="--vendor names one with archives.")
+        raise InputError(
+            f"{directory} is not a directory", hint="--vendor names one with archives."
+        )
     return sorted(path for path in directory.iterdir() if path.is_file())
 
 

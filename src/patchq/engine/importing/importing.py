@@ -218,7 +218,7 @@ class Importer:
             raise InputError(
                 f"a file {given.name} lies in the directory of the series, but not in the series",
                 where=where,
-                hint="Take it away, or import under another name with --name.",
+                hint="Remove it, or import under another name with --name.",
             )
 
     def _mail(self, tree: str, given: Given, fit: Fit, date: str | None, end: str | None) -> Patch:

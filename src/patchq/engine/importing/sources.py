@@ -139,9 +139,9 @@ def _listed(directory: Path, text: str, where: Where, found: Collected) -> Seque
     """The patches of one line of a series file; raises :class:`InputError`."""
     if match := _REVERSED.match(text):
         raise InputError(
-            f"{match[1]} is to be applied in reverse (-R), which no series of patchq says",
+            f"{match[1]} is to be applied in reverse (-R), which patchq's series do not support",
             where=where,
-            hint="Turn the file round (interdiff -q FILE /dev/null), and take the -R out.",
+            hint="Reverse the file (interdiff -q FILE /dev/null), and take the -R out.",
         )
     (entry,) = read_series(text.encode("utf-8", "surrogateescape"), Where(where.file)).entries
     file = directory / entry.name

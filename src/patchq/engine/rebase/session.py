@@ -276,7 +276,7 @@ def _stop(
     except (OSError, GitFailedError) as error:
         raise PatchqError(
             f"stopped at {stopped.stopped}, but its worktree could not be set up: {error}",
-            hint="Put that right; `patchq rebase --continue` then sets it up, `--abort` forgets "
+            hint="Fix that; `patchq rebase --continue` then sets it up, `--abort` forgets "
             "the rebase.",
         ) from error
 
@@ -361,7 +361,7 @@ def take(
     if not worktree.holds(wanted.identity):
         worktree.lay_out(wanted)
         raise FindingsError(
-            f"the worktree of {name} was not there, or not whole: it is set up anew",
+            f"the worktree of {name} was missing or incomplete: it is set up again",
             hint="Solve the conflict in .patchq/worktree, then continue.",
         )
     worktree.relink()
@@ -382,7 +382,7 @@ def take(
         raise FindingsError(
             f"nothing of {name} is left: the worktree is what {onto} has",
             hint="`patchq rebase --skip --reason WHY` leaves the patch out of the series; "
-            "`patchq drop` lets a held one go.",
+            "`patchq drop` removes a held one.",
         )
     return made
 

@@ -346,7 +346,7 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
             raise InputError(
                 f"a file {name} lies in the directory of the series, but not in the series",
                 where=Where(f"{old.path.parent.name}/{old.tag}/{name}"),
-                hint="Take it away, or choose another name.",
+                hint="Remove it, or choose another name.",
             )
     written = {name: raw for name, raw in after.items() if before.get(name) != raw}
     if new.series.raw != old.series.raw:

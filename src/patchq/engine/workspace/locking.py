@@ -50,7 +50,7 @@ def _acquire(path: Path, deadline: float) -> int:
     while (file := _try_acquire(path)) is None:
         if time.monotonic() >= deadline:
             raise PatchqError(
-                f"another patchq is at work in this workspace: {_holder(path)}",
+                f"another patchq is running in this workspace: {_holder(path)}",
                 hint="Wait for it to end, or end it; what it began is then finished or taken back.",
             )
         time.sleep(_POLL)

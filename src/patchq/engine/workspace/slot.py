@@ -67,7 +67,7 @@ class Slot:
             raise InputError(
                 f"the record of an earlier command is damaged: {error}",
                 where=Where(str(directory / state)),
-                hint=f"See with git that series/ and upstream.lock are whole, "
+                hint=f"See with git that series/ and upstream.lock are intact, "
                 f"then remove {directory}.",
             ) from error
 

@@ -82,7 +82,7 @@ class Transaction:
         with exclusive(self._workspace):
             if unfinished(self._workspace):
                 raise PatchqError(
-                    "another command was cut off while this one ran; nothing was changed",
+                    "another command was interrupted while this one ran; nothing was changed",
                     hint="Run the command again.",
                 )
             slot = next_slot(self._workspace)
@@ -121,7 +121,7 @@ def undo(workspace: Workspace) -> Journal:
     with exclusive(workspace):
         done = [slot for slot in slots(workspace) if slot.has(DONE)]
         if not done:
-            raise InputError("there is nothing to undo", hint="`git log` knows the rest.")
+            raise InputError("there is nothing to undo", hint="`git log` has the rest.")
         slot = done[-1]
         journal = slot.journal(DONE)
         for change in journal.changes:

@@ -103,7 +103,7 @@ def location_in_lock(location: str, root: Path) -> str:
     if is_url(location):
         if re.match(r"[^/]+://[^/@]*:[^/@]*@|https?://[^/@]*@", location):
             raise InputError(
-                "the URL holds a password or token, and upstream.lock is for everyone to read",
+                "the URL holds a password or token, and upstream.lock is public",
                 hint="Leave it out; git asks your credential helper when it fetches.",
             )
         return location

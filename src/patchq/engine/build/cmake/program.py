@@ -119,7 +119,7 @@ def _events(trace: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
     except (OSError, ValueError) as error:
         raise PatchqError(
-            f"CMake has left no whole trace of the evaluation: {error}",
+            f"CMake left no complete trace of the evaluation: {error}",
             hint="Is there space left for temporary files?",
         ) from error
 

@@ -34,7 +34,9 @@ def read_built(workspace: Workspace, start: Path, text: str, platform: str | Non
     libraries = read_wheel(file)
     if not libraries:
         raise InputError(
-            "none of its libraries holds GPU code", where=Where(str(file)), hint="Is it the wheel?"
+            "none of its libraries holds GPU code",
+            where=Where(str(file)),
+            hint="Is it the right wheel?",
         )
     lines = tuple(map(library_line, libraries))
     return BuiltWheel(directory, origin, file.name, sha256_of(file), lines)
