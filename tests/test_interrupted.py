@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,13 @@ from patchq.model.workspace import Workspace
 
 SIGNALS = ("INT", "TERM", "HUP")
 _NUMBERS = [getattr(signal, f"SIG{name}") for name in SIGNALS]
+
+_GIT = """#!/bin/sh
+[ "$1" = version ] && exec echo git version 2.39.5
+kill -{} $PPID
+exec sleep 3
+"""
+"""A git that is asked its version when modules are loaded, and interrupts what it is asked for."""
 
 _STOPPING = "import os, signal, time\nos.kill(os.getpid(), signal.SIG{})\ntime.sleep(30)\n"
 
@@ -64,7 +72,7 @@ def test_a_signal_at_work(
     programs = tmp_path / "programs"
     programs.mkdir()
     git = programs / "git"
-    git.write_text(f"#!/bin/sh\nkill -{name} $PPID\nexec sleep 3\n")
+    git.write_text(_GIT.format(name))
     git.chmod(0o755)
     before = sorted(workspace.series_dir.rglob("*"))
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
@@ -79,7 +87,7 @@ def test_what_is_under_way_is_said(
 ) -> None:
     assert patchq("edit", cwd=workspace.root).returncode == 0
     git = tmp_path / "git"
-    git.write_text("#!/bin/sh\nkill -INT $PPID\nexec sleep 3\n")
+    git.write_text(_GIT.format("INT"))
     git.chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = patchq("report", "v1", cwd=workspace.root, env={"PATH": path})
@@ -88,6 +96,50 @@ def test_what_is_under_way_is_said(
     assert first == "patchq: interrupted"
     assert "an edit of v1 is open" in second
     assert "--abort" in second
+
+
+_BUSY = """
+import signal, sys, time
+from pathlib import Path
+
+import patchq.cli.main
+from patchq.scratch import scratch_root
+
+def work():
+    for number in range(5000):
+        (scratch_root() / str(number)).write_bytes(b"")
+    print(scratch_root(), flush=True)
+    try:
+        time.sleep(60)
+    except SystemExit as ended:
+        return ended.exit_code
+
+patchq.cli.main.main = work
+from patchq.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_temporary_files_hold_up_no_end(tmp_path: Path, number: signal.Signals) -> None:
+    """They are removed by a process of their own, under another name at once."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _BUSY],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "TMPDIR": str(tmp_path)},
+    ) as busy:
+        assert busy.stdout
+        scratch = Path(busy.stdout.readline().strip())
+        assert (scratch / "4999").exists()
+        busy.send_signal(number)
+        assert busy.wait() == 128 + number
+    assert not scratch.exists()
+    for _ in range(300):
+        if not any(scratch.parent.iterdir()):
+            break
+        time.sleep(0.1)
+    assert not any(scratch.parent.iterdir())
 
 
 def _left_early(workspace: Workspace, *args: str) -> tuple[int, str]:

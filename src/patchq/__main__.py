@@ -5,10 +5,16 @@ Nothing is imported before signals have their meaning: most of a short run is sp
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
-from patchq.signals import Interrupted, raise_on_signals
+from patchq.signals import Interrupted, have_come, raise_on_signals
+
+_ALLOCATIONS = 100_000
+"""After so many objects cycles are looked for: patches and trees are many, and hold none."""
 
 
 def main() -> None:
@@ -17,14 +23,28 @@ def main() -> None:
         # git's paths are UTF-8; in another locale no file could be called by them
         os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "patchq", *sys.argv[1:]])
     raise_on_signals()
+    gc.set_threshold(_ALLOCATIONS, 20, 20)
     try:
         from patchq.cli.main import main as command_line
 
         code = command_line()
     except Interrupted as signalled:
         sys.stderr.write("patchq: interrupted\n")
-        raise signalled from None
+        code = signalled.exit_code
+    if have_come():
+        _end(code)
     sys.exit(code)
+
+
+def _end(code: int) -> NoReturn:
+    """Exit at once: what is in memory and in temporary files may be much to clear away."""
+    from patchq.scratch import leave
+
+    leave()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

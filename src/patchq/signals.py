@@ -5,7 +5,9 @@ Loaded before anything else: it imports as little as it can.
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -16,6 +18,16 @@ class Interrupted(SystemExit):
     def __init__(self, number: int):
         self.exit_code = 128 + number
         super().__init__(self.exit_code)
+
+
+_came: list[float] = []
+_PATIENCE = 5.0
+"""So many seconds there are for taking back what is half done; a signal after that ends it."""
+
+
+def have_come() -> bool:
+    """Whether a signal has ended what was under way: nothing may take long any more."""
+    return bool(_came)
 
 
 def raise_on_signals() -> None:
@@ -29,4 +41,8 @@ def raise_on_signals() -> None:
 
 
 def _raise(number: int, _frame: object) -> None:
-    raise Interrupted(number)
+    _came.append(time.monotonic())
+    if len(_came) == 1:
+        raise Interrupted(number)
+    if _came[-1] - _came[0] > _PATIENCE:
+        os._exit(128 + number)  # what is half done is taken back by the next command

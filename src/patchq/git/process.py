@@ -206,7 +206,11 @@ class Git:
     ) -> Result:
         begun = time.perf_counter()
         process = self.start(args, environment)
-        out, err = process.communicate(stdin)
+        try:
+            out, err = process.communicate(stdin)
+        except BaseException:
+            process.kill()  # it would go on for nobody
+            raise
         for observer in _observers:
             observer(" ".join(args), time.perf_counter() - begun)
         return Result(process.returncode, out, err)
