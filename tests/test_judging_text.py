@@ -157,17 +157,17 @@ OLD, NEW = f"{HEAD}old\n{TAIL}", f"{HEAD}new\n{TAIL}"
     [
         (OLD, NEW, f"more\n{OLD}", State.APPLIES),
         (OLD, NEW, f"more\n{NEW}", State.EMPTY),
-        (OLD, NEW, OLD + NEW, None),
-        (OLD, NEW, OLD + OLD, None),
-        (OLD, NEW, NEW + NEW, None),
-        (OLD, NEW, "other\n", None),
+        (OLD, NEW, OLD + NEW, State.UNKNOWN),
+        (OLD, NEW, OLD + OLD, State.NOT_EMPTY),
+        (OLD, NEW, NEW + NEW, State.UNKNOWN),
+        (OLD, NEW, "other\n", State.NOT_EMPTY),
         # what stands twice in the patch's own file has no certain place in another
-        (f"{OLD}-\n{OLD}", f"{NEW}-\n{OLD}", OLD, None),
-        (f"{OLD}-\n{NEW}", f"{NEW}-\n{NEW}", OLD, None),
+        (f"{OLD}-\n{OLD}", f"{NEW}-\n{OLD}", OLD, State.NOT_EMPTY),
+        (f"{OLD}-\n{NEW}", f"{NEW}-\n{NEW}", OLD, State.UNKNOWN),
     ],
 )
 def test_a_glance_at_the_text(
-    tmp_path: Path, before: str, after: str, ours: str, state: State | None
+    tmp_path: Path, before: str, after: str, ours: str, state: State
 ) -> None:
     store = open_store(tmp_path / "store")
     old, new, here = (

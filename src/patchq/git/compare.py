@@ -20,6 +20,7 @@ class Version:
 
 def range_diff(git: Git, objects: Objects, old: Version, new: Version) -> bytes:
     """``old`` against ``new``, whatever differs; empty if nothing does (git-range-diff(1))."""
+    objects.write_differing(*((version.before, version.after) for version in (old, new)))
     ranges = []
     for version in (old, new):
         author = version.author

@@ -50,12 +50,14 @@ class Mailer:
 
     def diff(self, old: str, new: str, *, strip: int = 1) -> bytes:
         """The diff from tree ``old`` to ``new``, to be applied with ``-p<strip>``."""
+        self._objects.write_differing((old, new))
         return self._git.run(
             "diff-tree", "-r", "-p", *_DIFF_FORM, *_prefixes(strip), old, new
         ).stdout
 
     def unmoved(self, old: str, new: str) -> bytes:
         """The same with a file that moved as one that is deleted and one that is added."""
+        self._objects.write_differing((old, new))
         return self._git.run(
             "diff-tree", "-r", "-p", *_DIFF_FORM, "--no-renames", *_prefixes(1), old, new
         ).stdout
@@ -65,6 +67,7 @@ class Mailer:
 
         ``author`` is ``Name <mail>``, ``date`` git's raw form (``seconds +zone``).
         """
+        self._objects.write_differing((old, new))
         parent = self._objects.write_commit(old, message="base\n")
         commit = self._objects.write_commit(
             new, (parent,), message=message, author=f"{author} {date}"

@@ -29,7 +29,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
 
-_RECENT = 64 << 20
+_RECENT = 32 << 20
 """So many bytes of what was read are kept, in case they are asked for again."""
 
 _MANY = 64
@@ -102,6 +102,7 @@ class Objects:
         self._fetch_missing = fetch_missing
         self._new = git.held = NewObjects(scratch)
         self._recent = _Recent()
+        self._derived: dict[str, _Derived] = {}
         self._written: set[str] = set()
         self._sound: set[str] = set()
         self._sound_below: set[str] = set()
@@ -116,7 +117,8 @@ class Objects:
         if known is None:
             known = self._recent.get(oid)
         if known is None:
-            known = self._read(oid)
+            derived = self._derived.get(oid)
+            known = self._made(derived) if derived else self._read(oid)
             self._recent.keep(oid, known)
         return known
 
@@ -145,11 +147,9 @@ class Objects:
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
         """
-        unknown = [
-            oid
-            for oid in dict.fromkeys(oids)
-            if oid not in self._sound and oid not in self._written
-        ]
+        wanted = dict.fromkeys(oids)
+        self._write_derived(wanted)
+        unknown = [oid for oid in wanted if oid not in self._sound and oid not in self._written]
         if len(unknown) > _MANY:
             self._verify_many(unknown)
         for oid in unknown:
@@ -178,6 +178,25 @@ class Objects:
         self.verify(entry.oid for entry in files if entry.mode != GITLINK_MODE)
         self._sound_below.update(fresh)
 
+    def write_differing(self, *pairs: tuple[str, str]) -> None:
+        """Have the derived blobs in which two trees differ, for a process of git."""
+        if not self._derived:
+            return
+        for old, new in pairs:
+            paths = list(self.differing(old, new))
+            entries = (self.file(tree, path) for tree in (old, new) for path in paths)
+            self._write_derived(entry.oid for entry in entries if entry)
+
+    def _write_derived(self, oids: Iterable[str]) -> None:
+        for oid in oids:
+            derived = self._derived.pop(oid, None)
+            if derived is not None:
+                self._new.add(oid, "blob", self._made(derived))
+
+    def _made(self, derived: _Derived) -> bytes:
+        base = self.read(derived.base)
+        return b"".join((base[: derived.start], derived.text, base[derived.end :]))
+
     def reopen(self) -> None:
         """Look for objects anew, where others lend theirs by now."""
         self._reader.clear_cache()
@@ -200,8 +219,22 @@ class Objects:
         Processes of git see it from their start on.
         """
         oid = object_id(kind.encode(), content)
-        if oid not in self._written:
+        if oid not in self._written or oid in self._derived:
             self._new.add(oid, kind, content)
+            self._written.add(oid)
+            self._derived.pop(oid, None)
+        return oid
+
+    def derive(self, base: str, start: int, end: int, text: bytes) -> str:
+        """Have the blob that is ``base`` with ``text`` from ``start`` to ``end``; returns its id.
+
+        It is made when it is read. A process of git sees it only after :meth:`verify` or
+        :meth:`write_differing`.
+        """
+        derived = _Derived(base, start, end, text)
+        oid = object_id(b"blob", self._made(derived))
+        if oid not in self._written:
+            self._derived[oid] = derived
             self._written.add(oid)
         return oid
 
@@ -363,6 +396,16 @@ class Objects:
         )
         self._trees[oid] = dict(entries)
         return oid
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """A blob that is another one with some of its bytes replaced."""
+
+    base: str
+    start: int
+    end: int
+    text: bytes
 
 
 class _Recent:

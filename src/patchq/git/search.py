@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from patchq.git.objects import decode_path, encode_path
@@ -36,14 +37,35 @@ def count_texts(git: Git, tree: str, texts: Collection[bytes]) -> tuple[Counts, 
     wanted = {text for text in texts if b"\0" not in text}
     if not wanted:
         return whole, parts
+    search = PartSearch(wanted)
     for file, row in lines_with_texts(git, tree, wanted):
         line = row.strip()
         if line in wanted:
             whole[line, file] += 1
-        for text in wanted:
-            if text in line and (count := count_part(text, line)):
-                parts[text, file] += count
+        for text, count in search.count(line):
+            parts[text, file] += count
     return whole, parts
+
+
+class PartSearch:
+    """Looks for many parts of lines at once, as :func:`count_part` does for each."""
+
+    def __init__(self, parts: Iterable[bytes]):
+        self._by_word: dict[bytes, list[bytes]] = {}
+        self._wordless: list[bytes] = []
+        for part in dict.fromkeys(parts):
+            # no word goes on at the ends of a part: each of its words is one of the line
+            word = max(_PLAIN.findall(part), key=len, default=None)
+            known = self._wordless if word is None else self._by_word.setdefault(word, [])
+            known.append(part)
+
+    def count(self, line: bytes) -> Iterator[tuple[bytes, int]]:
+        """The parts that stand in ``line``, each with how often."""
+        words = self._by_word.keys() & set(_PLAIN.findall(line))
+        near = (part for word in words for part in self._by_word[word])
+        for part in chain(near, self._wordless):
+            if part in line and (count := count_part(part, line)):
+                yield part, count
 
 
 def lines_with_texts(

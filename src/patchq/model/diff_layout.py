@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 
 HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 FIELD = re.compile(
@@ -89,9 +90,7 @@ class FileSection:
 
 def split_lines(raw: bytes) -> list[bytes]:
     """The lines of ``raw`` with their endings; only a newline ends a line."""
-    lines = [line + b"\n" for line in raw.split(b"\n")]
-    last = lines.pop()[:-1]
-    return [*lines, last] if last else lines
+    return BytesIO(raw).readlines()
 
 
 def find_diff(raw: bytes) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.search import Counts, count_part, count_texts
+from patchq.git.search import Counts, PartSearch, count_texts
 
 COMMON = 4
 """A line that stands this often elsewhere on the old base is not specific to the patch's code."""
@@ -33,21 +33,22 @@ class Elsewhere:
 
 
 def search_elsewhere(
-    span: UpstreamRange, candidates: Sequence[bytes], before: bytes, after: bytes
+    span: UpstreamRange, candidates: Sequence[bytes], change: Counter[bytes]
 ) -> Elsewhere:
     """Which of ``candidates`` became more frequent, as lines or in longer ones, than the old base
-    had them if ``before`` had become ``after`` there."""
+    would have them after a ``change``: how much more often, or less, it has each line then."""
     texts = {*candidates, *map(core, candidates)}
     now = count_texts(span.store.git, span.new.tree, texts)
     # what stands nowhere any more needs no second search
     then = count_texts(span.store.git, span.old.tree, {text for text, _ in now[1]})
     found: dict[bytes, None] = {}
     places: Counter[str] = Counter()
-    for was, is_, (cut, count) in zip(then, now, _WAYS, strict=True):
+    ways: tuple[_Way, _Way] = ((bytes, change), (core, _parts(texts, change)))
+    for was, is_, (cut, made) in zip(then, now, ways, strict=True):
         old, new = _by_text(was), _by_text(is_)
         more: dict[bytes, None] = {}
         for line in candidates:
-            elsewhere = old[cut(line)] - count(cut(line), before) + count(cut(line), after)
+            elsewhere = old[cut(line)] + made[cut(line)]
             if elsewhere < COMMON and new[cut(line)] > max(elsewhere, 0):
                 more[cut(line)] = found[line] = None
         for (text, file), times in (is_ - was).items():
@@ -72,9 +73,18 @@ def is_telling(line: bytes) -> bool:
     return len(set(_WORD.findall(line))) >= 2
 
 
-_Way = tuple[Callable[[bytes], bytes], Callable[[bytes, bytes], int]]
-_WAYS: tuple[_Way, _Way] = ((bytes, count_line), (core, count_part))
-"""How a line is looked for: as it is, and as a part of another."""
+_Way = tuple[Callable[[bytes], bytes], Counter[bytes]]
+"""How a line is looked for, as it is or as a part of another, and what a change does to it."""
+
+
+def _parts(texts: Collection[bytes], lines: Counter[bytes]) -> Counter[bytes]:
+    """How often each of ``texts`` stands in ``lines``."""
+    search = PartSearch(texts)
+    total: Counter[bytes] = Counter()
+    for line, times in lines.items():
+        for text, count in search.count(line) if times else ():
+            total[text] += times * count
+    return total
 
 
 def _by_text(counts: Counts) -> Counter[bytes]:

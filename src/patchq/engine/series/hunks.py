@@ -7,8 +7,11 @@ the patch's own base, so that git's three-way merge can be asked about it alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from patchq.git.apply import Applied
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Entry, Objects
@@ -21,13 +24,15 @@ from patchq.model.patch import Patch
 class Unit:
     """One change: ``before`` and ``after`` are entries by the patch's own (old) paths.
 
-    ``hunks`` are the indexes of the hunks it stands for, (0,) for a change that has none.
+    ``hunks`` are the indexes of the hunks it stands for, (0,) for a change that has none. ``whole``
+    are the same paths as the whole patch leaves them.
     """
 
     file: str
     hunks: tuple[int, ...]
     before: Entries
     after: Entries
+    whole: Entries | None = None
 
     def __hash__(self) -> int:
         return hash((self.file, self.hunks))
@@ -40,10 +45,10 @@ class Unit:
 
 def split_units(patch: Patch, applied: Applied, objects: Objects) -> tuple[Unit, ...]:
     """The units of ``patch`` as it was applied on its own base."""
-    names = [path for change in patch.files for path in change.paths]
+    names = Counter(path for change in patch.files for path in change.paths)
     units: list[Unit] = []
     for change in patch.files:
-        alone = all(names.count(path) == 1 for path in change.paths)
+        alone = all(names[path] == 1 for path in change.paths)
         hunks = _hunk_units(change, applied, objects) if alone else None
         units.extend(hunks if hunks is not None else [_whole_unit(change, applied)])
     return tuple(units)
@@ -109,15 +114,14 @@ def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple
     every = splice(lines, list(zip(change.hunks, positions, strict=True)))
     if every != objects.read(after.oid):
         return None
-    return tuple(
-        Unit(
-            file=path,
-            hunks=(hunk.index,),
-            before={path: before},
-            after={path: Entry(before.mode, objects.write("blob", splice(lines, [(hunk, at)])))},
-        )
-        for hunk, at in zip(change.hunks, positions, strict=True)
-    )
+    offsets = [0, *accumulate(map(len, lines))]
+    units = []
+    for hunk, at in zip(change.hunks, positions, strict=True):
+        start, end = offsets[at], offsets[at + len(hunk.preimage)]
+        alone = objects.derive(before.oid, start, end, b"".join(hunk.postimage))
+        entries = {path: before}, {path: Entry(before.mode, alone)}, {path: after}
+        units.append(Unit(path, (hunk.index,), *entries))
+    return tuple(units)
 
 
 def is_text(entry: Entry) -> bool:
@@ -128,9 +132,15 @@ def is_text(entry: Entry) -> bool:
 def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     """How many lines two texts have in common at the beginning, and behind that at the end."""
     same = min(len(old), len(new))
-    head = next((n for n in range(same) if old[n] != new[n]), same)
-    tail = next((n for n in range(same - head) if old[-1 - n] != new[-1 - n]), same - head)
+    head = _most(same, lambda n: old[:n] == new[:n])
+    rest = same - head
+    tail = _most(rest, lambda n: old[len(old) - n :] == new[len(new) - n :])
     return head, tail
+
+
+def _most(size: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to ``size`` for which ``holds``, as it does for all below."""
+    return bisect_left(range(1, size + 1), True, key=lambda n: not holds(n))
 
 
 def locate(hunks: Sequence[Hunk], lines: list[bytes]) -> tuple[int, ...] | None:

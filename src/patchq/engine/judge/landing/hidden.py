@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from patchq.engine.judge.landing.fates import FATES
 from patchq.engine.judge.landing.history_walk import HistoryWalker
@@ -94,6 +95,8 @@ class HiddenLandings:
             return trail
         for step in reversed(trail.steps):
             landed = self._objects.blob(step.entries.get(path))
+            if not all(line in landed for change in wanted for line in change.added):
+                continue
             made = _changes(path, self._before(step, path), landed)
             without = _without(path, wanted, made, landed)
             if without is not None:
@@ -128,10 +131,11 @@ def _groups(trails: Sequence[HunkHistory]) -> Iterator[list[int]]:
         yield list(range(len(trails)))
 
 
-def _changes(path: str, old: bytes, new: bytes) -> list[_Change]:
+@lru_cache(maxsize=128)
+def _changes(path: str, old: bytes, new: bytes) -> tuple[_Change, ...]:
     before, after = old.split(b"\n"), new.split(b"\n")
     shown = outline(path, new)
-    return [
+    return tuple(
         _Change(
             tuple(before[edit.first : edit.end]),
             tuple(after[edit.new_first : edit.new_end]),
@@ -140,7 +144,7 @@ def _changes(path: str, old: bytes, new: bytes) -> list[_Change]:
             _beside(after, edit.new_first, edit.new_end - edit.new_first),
         )
         for edit in edits(before, after)
-    ]
+    )
 
 
 def _home(shown: Outline | None, first: int, end: int) -> str | None:

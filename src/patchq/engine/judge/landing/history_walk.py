@@ -8,7 +8,7 @@ commit and collides at the tag has *landed* and was edited since, unless it was 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -63,7 +63,7 @@ class HistoryWalker:
         """
         trails = [
             self._trail(unit, steps, end)
-            for unit, steps, end in zip(units, self._steps(units), ends, strict=True)
+            for unit, steps, end in zip(units, self._steps(units, ends), ends, strict=True)
         ]
         open_ = [
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
@@ -73,7 +73,7 @@ class HistoryWalker:
             trails[number] = trail
         return trails
 
-    def _steps(self, units: Sequence[Unit]) -> list[tuple[CommitState, ...]]:
+    def _steps(self, units: Sequence[Unit], ends: Sequence[State]) -> list[tuple[CommitState, ...]]:
         paths = sorted({path for unit in units for path in unit.paths})
         commits = self._span.commits(paths)
         names = _names(paths, self._span, commits)
@@ -90,22 +90,45 @@ class HistoryWalker:
                 if unit.paths not in here:
                     here[unit.paths] = self._entries(commit.tree, unit, names)
                 asked.append((number, commit, here[unit.paths]))
-        states = self._look(
-            [units[number] for number, _, _ in asked], [entries for _, _, entries in asked]
-        )
         trails: list[list[CommitState]] = [[] for _ in units]
+        states = self._glance(units, [(number, entries) for number, _, entries in asked])
         for (number, commit, entries), state in zip(asked, states, strict=True):
             trails[number].append(CommitState(commit, state, entries))
+        self._settle(units, trails, lambda number, _: ends[number] is State.COLLIDES)
+        self._settle(units, trails, _follows_empty)
         return self._confirmed(units, trails)
 
-    def _look(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
-        """:meth:`states`, where the text alone does not show what git would say."""
-        glance = TextCheck(self._objects)
-        seen = [glance.state(unit, entries) for unit, entries in zip(units, ours, strict=True)]
-        open_ = [number for number, state in enumerate(seen) if state is None]
-        found = self.states([units[n] for n in open_], [ours[n] for n in open_])
-        merged = dict(zip(open_, found, strict=True))
-        return [merged[n] if state is None else state for n, state in enumerate(seen)]
+    def _glance(self, units: Sequence[Unit], asked: Sequence[tuple[int, Entries]]) -> list[State]:
+        """What the text shows of units by number, all of one file together."""
+        files: dict[tuple[str, ...], list[int]] = {}
+        for place, (number, _) in enumerate(asked):
+            files.setdefault(units[number].paths, []).append(place)
+        seen = [State.UNKNOWN] * len(asked)
+        for places in files.values():
+            glance = TextCheck(self._objects)
+            for place in places:
+                number, ours = asked[place]
+                seen[place] = glance.state(units[number], ours)
+        return seen
+
+    def _settle(
+        self,
+        units: Sequence[Unit],
+        trails: Sequence[list[CommitState]],
+        matters: Callable[[int, Sequence[CommitState]], bool],
+    ) -> None:
+        """Ask git about the steps that the text does not show, and about those that it shows not to
+        be empty if it ``matters`` what else they are."""
+        asked = [
+            (number, place, step)
+            for number, steps in enumerate(trails)
+            for place, step in enumerate(steps)
+            if step.state is State.UNKNOWN
+            or (step.state is State.NOT_EMPTY and matters(number, steps[:place]))
+        ]
+        states = self._ask(units, [(number, step) for number, _, step in asked])
+        for (number, place, step), state in zip(asked, states, strict=True):
+            trails[number][place] = replace(step, state=state)
 
     def _confirmed(
         self, units: Sequence[Unit], trails: Sequence[Sequence[CommitState]]
@@ -127,10 +150,17 @@ class HistoryWalker:
         return [tuple(asked.get(number, steps)) for number, steps in enumerate(trails)]
 
     def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, CommitState]]) -> list[State]:
-        """What git says of each step of the unit with that number."""
-        return self.states(
-            [units[number] for number, _ in steps], [step.entries for _, step in steps]
+        """What git says of each step of the unit with that number.
+
+        A file that is as the whole patch leaves it has the unit.
+        """
+        open_ = [place for place, (n, s) in enumerate(steps) if s.entries != units[n].whole]
+        found = self.states(
+            [units[steps[place][0]] for place in open_],
+            [steps[place][1].entries for place in open_],
         )
+        merged = dict(zip(open_, found, strict=True))
+        return [merged.get(place, State.EMPTY) for place in range(len(steps))]
 
     def _entries(self, tree: str, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
         found: dict[str, Entry | None] = {}
@@ -193,6 +223,11 @@ class HistoryWalker:
         """What :meth:`states` asks of one unit."""
         tree = partial(small_tree, self._objects)
         return MergeQuestion(tree(unit.before), tree(ours), tree(unit.after))
+
+
+def _follows_empty(_number: int, before: Sequence[CommitState]) -> bool:
+    """What is not empty tells something only after a step that is."""
+    return any(step.state is State.EMPTY for step in before)
 
 
 def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:

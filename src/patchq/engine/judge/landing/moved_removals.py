@@ -24,8 +24,7 @@ from patchq.engine.judge.line_search import (
     search_elsewhere,
 )
 from patchq.engine.languages.outline import outline
-from patchq.engine.series.hunks import Unit, changed_region
-from patchq.engine.series.repeated_lines import count_stripped
+from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.objects import Entries, Entry
@@ -90,6 +89,8 @@ class Removals:
         removed = [line for line in self._change(trail).removed if is_telling(line)]
         for path in trail.unit.paths:
             entry = self._applied.after.get(path, trail.unit.after.get(path))
+            if entry == self._ours.get(path):
+                continue
             then, now = map(self._objects.blob, (entry, self._ours.get(path)))
             count = self._counter(trail)
             lines = [x for x in removed if count(x, then) < min(count(x, now), COMMON)]
@@ -150,16 +151,20 @@ class Removals:
         """Those of ``trails`` whose lines became more frequent elsewhere in the tree."""
         if not trails:
             return
-        sides = (self._applied.before, self._applied.after)
-        before, after = (b"".join(map(self._text, side.values())) for side in sides)
-        left = count_stripped(after) - count_stripped(before)
+        change = Counter[bytes]()
+        for path, before in self._applied.before.items():
+            old, new = self._edited(before, self._applied.after.get(path))
+            change.update(new)
+            change.subtract(old)
         removed = {
-            trail.unit: [line for line, n in self._change(trail).removed.items() if n > left[line]]
+            trail.unit: [
+                line for line, n in self._change(trail).removed.items() if n > max(change[line], 0)
+            ]
             for trail in trails
         }
         telling = {unit: list(filter(is_telling, lines)) for unit, lines in removed.items()}
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
-        found = search_elsewhere(self._span, wanted, before, after)
+        found = search_elsewhere(self._span, wanted, change)
         for trail in trails:
             lines = tuple(line for line in telling[trail.unit] if line in found.lines)
             if lines:
@@ -183,14 +188,17 @@ class Removals:
     def _change(self, trail: HunkHistory) -> _Change:
         unit = trail.unit
         if unit not in self._changes:
-            before, after = self._total(unit.before), self._total(unit.after)
+            before, after = Counter[bytes](), Counter[bytes]()
+            for path in unit.paths:
+                old, new = self._edited(unit.before[path], unit.after[path])
+                before.update(old)
+                after.update(new)
             self._changes[unit] = _Change(before - after, after - before)
         return self._changes[unit]
 
-    def _total(self, entries: Entries) -> Counter[bytes]:
-        return count_stripped(b"".join(map(self._text, entries.values())))
-
-    def _text(self, entry: Entry | None) -> bytes:
-        """A file as whole lines."""
-        text = self._objects.blob(entry)
-        return text if text.endswith(b"\n") or not text else text + b"\n"
+    def _edited(self, before: Entry | None, after: Entry | None) -> list[list[bytes]]:
+        """The lines of two versions of a file, stripped, but for those that both begin and end
+        with."""
+        old, new = (split_lines(self._objects.blob(entry)) for entry in (before, after))
+        head, tail = common_ends(old, new)
+        return [[line.strip() for line in side[head : len(side) - tail]] for side in (old, new)]

@@ -21,20 +21,26 @@ _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
 
 
 class State(Enum):
-    """What a merge of one unit onto a tree gives."""
+    """What a merge of one unit onto a tree gives, or what is known of it."""
 
     EMPTY = "empty"  # nothing: the tree has it
     APPLIES = "applies"
     COLLIDES = "collides"
     ABSENT = "absent"  # none of the files it edits is there
+    NOT_EMPTY = "not empty"  # one of the others: which of them was not asked
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """The two sides of a hunk with their context, as they stand in a file."""
+    """The two sides of a hunk with their context, as they stand in a file.
 
-    old: bytes
-    new: bytes
+    Where they stand there more than once, they are None. ``fresh`` are lines that only the new side
+    has, and no other part of the file had either.
+    """
+
+    sides: tuple[bytes, bytes] | None
+    fresh: tuple[bytes, ...]
 
 
 class TextCheck:
@@ -45,19 +51,29 @@ class TextCheck:
         self._files: dict[str, bytes] = {}
         self._texts: dict[Unit, _Texts | None] = {}
 
-    def state(self, unit: Unit, ours: Entries) -> State | None:
-        """The state of ``unit`` on ``ours``, None if the text alone does not show it."""
+    def state(self, unit: Unit, ours: Entries) -> State:
+        """The state of ``unit`` on ``ours``, as far as the text alone shows it.
+
+        Whatever a merge makes of a unit, its new lines are there if it is clean: a file without one
+        of them does not have the unit.
+        """
+        if ours == unit.whole:
+            return State.EMPTY
         if unit not in self._texts:
             self._texts[unit] = self._sides(unit)
         texts = self._texts[unit]
         entry = next(iter(ours.values()), None)
         if texts is None or entry is None or entry.mode in _NO_LINES:
-            return None
+            return State.UNKNOWN
         content = self._file(entry.oid)
-        old, new = _count(texts.old, content), _count(texts.new, content)
-        if (old, new) == (1, 0):
-            return State.APPLIES
-        return State.EMPTY if (old, new) == (0, 1) else None
+        if texts.sides is not None:
+            counts = tuple(_count(side, content) for side in texts.sides)
+            if counts == (1, 0):
+                return State.APPLIES
+            if counts == (0, 1):
+                return State.EMPTY
+        missing = any(line not in content for line in texts.fresh)
+        return State.NOT_EMPTY if missing else State.UNKNOWN
 
     def _sides(self, unit: Unit) -> _Texts | None:
         if len(unit.paths) != 1:
@@ -75,12 +91,11 @@ class TextCheck:
         start = b"\n" if head >= _CONTEXT else _START
         end = b"" if tail >= _CONTEXT else _END
         sides = [start + b"".join(lines[first : len(lines) - rest]) + end for lines in (old, new)]
-        texts = _Texts(*sides)
-        unique = (
-            _count(texts.old, self._file(before.oid)) == 1
-            and _count(texts.new, self._file(after.oid)) == 1
-        )
-        return texts if unique else None
+        there = self._file(before.oid), _START + self._objects.read(after.oid) + _END
+        unique = all(_count(side, file) == 1 for side, file in zip(sides, there, strict=True))
+        added = dict.fromkeys(b"\n" + line for line in new[head : len(new) - tail])
+        fresh = (line for line in added if line.strip() and line not in there[0])
+        return _Texts((sides[0], sides[1]) if unique else None, tuple(fresh))
 
     def _file(self, oid: str) -> bytes:
         """The content with its ends marked, so that whole lines can be looked for."""
