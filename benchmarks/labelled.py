@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from peers import Peer, Peers
 from planting import Planter, Planting
 from scratch import TAGS, Scratch, judge_each
 
+from patchq.engine.rebase.retired import is_needed_again
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
 
 SHARES = {
@@ -118,13 +120,33 @@ def main() -> int:
             for answer in answers
             if answer.verdict is Verdict.UPSTREAMED
         }
+        resurfaced = {
+            tag: _resurfaced(project, options.old, tag, upstreamed) for tag in options.later
+        }
         planter = Planter(project, options.old, options.new)
         planted = planter.take_out(upstreamed, options.lines, options.seed)
     result = _result(options, answers, planted, seconds)
+    result["resurfaced"] = resurfaced
     if options.json:
         options.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
     print("\n".join(_lines(result)))
     return 0 if result["passed"] else 1
+
+
+def _resurfaced(project: Project, old: str, tag: str, upstreamed: Mapping[Patch, str]) -> list[str]:
+    """The retired patches that upstream undid by ``tag``, with the commits that show it."""
+    judged = judge_each(project, old, tag, tuple(upstreamed))
+    reports = {patch: judged[patch.name].report for patch in upstreamed}
+    return [
+        f"{upstreamed[patch]}: {report.verdict.value}, undone by {_undone_by(report)}"
+        for patch, report in reports.items()
+        if is_needed_again(report)
+    ]
+
+
+def _undone_by(report: PatchReport) -> str:
+    undone = (item.commit for item in report.evidence if item.kind is EvidenceKind.UNDONE)
+    return ", ".join(commit[:9] for commit in undone if commit) or "-"
 
 
 def _options() -> argparse.Namespace:
@@ -137,6 +159,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tags", nargs="+", help="the tags in order (SGLang's, if not given)")
     parser.add_argument("--lines", type=int, default=0, help="lines to take out, of each landed")
+    parser.add_argument("--later", nargs="+", default=[], help="tags to judge the retired on again")
     parser.add_argument("--only", choices=[g.name.lower() for g in Group], help="one group alone")
     parser.add_argument("--json", type=Path, help="where to write all answers")
     return parser.parse_args()
@@ -282,6 +305,9 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
     yield f"\nA line taken out: {len(planted['lost'])} lost of {planted['judged']}"
     for lost in planted["lost"]:
         yield f"  {lost['made_of']}: {lost['verdict']} without {lost['line']}"
+    for tag, stories in result["resurfaced"].items():
+        yield f"\nResurfaced on {tag}: {len(stories)}"
+        yield from (f"  {story}" for story in stories)
     yield f"\n{'passed' if result['passed'] else 'NOT passed'}"
 
 

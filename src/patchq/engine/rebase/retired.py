@@ -65,8 +65,16 @@ def _memory(record: Retired, now: PatchReport | None) -> Memory:
         return Memory.SETTLED
     if now is None or now.verdict is Verdict.NOT_COVERED or _is_blind(now):
         return Memory.UNKNOWN
+    return Memory.RESURFACED if is_needed_again(now) else Memory.SETTLED
+
+
+def is_needed_again(now: PatchReport) -> bool:
+    """Whether upstream undid what made a patch superfluous, by what the patch is now.
+
+    Lines that upstream only rewrote are still there in another shape.
+    """
     undone = any(item.kind is EvidenceKind.UNDONE for item in now.evidence)
-    return Memory.RESURFACED if now.verdict in ALIVE or undone else Memory.SETTLED
+    return now.verdict in ALIVE or undone
 
 
 def _is_blind(now: PatchReport) -> bool:
