@@ -311,6 +311,18 @@ def test_a_file_that_an_earlier_section_makes_is_told(bench: Bench) -> None:
     assert "Cut it in two before line 7" in done.stderr
 
 
+def test_a_removal_is_not_lost_where_the_file_is_there_already(bench: Bench) -> None:
+    """git apply leaves a file that one section creates and the next renames, if it was there."""
+    new = b"diff --git a/n.txt b/n.txt\nnew file mode 100644\n--- /dev/null\n+++ b/n.txt\n"
+    assert bench.run(bench.write("n.patch", new + b"@@ -0,0 +1 @@\n+old\n")).returncode == 0
+    move = b"diff --git a/n.txt b/m.txt\nsimilarity index 100%\nrename from n.txt\n"
+    raw = new + b"@@ -0,0 +1 @@\n+new\n" + move + b"rename to m.txt\n"
+    done = bench.run(bench.write("x.patch", raw))
+    assert done.returncode == 2
+    assert "it removes n.txt in the end" in done.stderr
+    assert "hint: n.txt comes with an earlier section of the same file" in done.stderr
+
+
 def test_a_pile_with_one_wrong_count_comes_in_by_one_command(bench: Bench) -> None:
     """As large as a real one for RDNA4: 68 patches behind each other, one with a wrong count."""
     pile = bench.root / "pile"

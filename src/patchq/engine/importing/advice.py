@@ -85,7 +85,7 @@ class Adviser:
 
     def _other_base(self, tree: str, patch: Patch) -> str:
         absent = [c.old for c in patch.files if c.old and not self._objects.file(tree, c.old)]
-        twice = _section_again(patch, absent)
+        twice = _section_again(patch)
         if twice is not None:
             return (
                 f"{twice.old} comes with an earlier section of the same file, and git applies a "
@@ -151,11 +151,11 @@ def _first_line(patch: Patch) -> int:
     return (above or 0) + patch.head.count(b"\n")
 
 
-def _section_again(patch: Patch, absent: Sequence[str | None]) -> FileChange | None:
+def _section_again(patch: Patch) -> FileChange | None:
     """The section that stands on a file which an earlier section makes."""
     made: set[str | None] = set()
     for change in patch.files:
-        if change.old in made and change.old in absent and change.kind is not ChangeKind.MODIFY:
+        if change.old in made and change.kind is not ChangeKind.MODIFY:
             return change
         if change.old != change.new:
             made.add(change.new)

@@ -18,7 +18,7 @@ from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.objects import Entry
 from patchq.git.store import Store
-from patchq.model.diff import FileChange
+from patchq.model.diff import ChangeKind, FileChange
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
 
@@ -116,7 +116,9 @@ class Fitter:
             elif applied.tree == tree:
                 raise self._refusal(tree, reading, "it changes nothing")
             else:
-                return Fit(reading, applied, read_as=_unusual(reading, paths))
+                fit = Fit(reading, applied, read_as=_unusual(reading, paths))
+                self._check_removed(tree, fit)
+                return fit
         reading, reason = readings[0], refusals[0].reason
         if any(self._adviser.is_there(tree, candidate) for candidate in readings):
             raise self._all_there(reading)
@@ -126,7 +128,20 @@ class Fitter:
                 return found
             if found is not None:
                 reading, reason = found
-        return self._merged(tree, reading, reason, paths)
+        merged = self._merged(tree, reading, reason, paths)
+        self._check_removed(tree, merged)
+        return merged
+
+    def _check_removed(self, tree: str, fit: Fit) -> None:
+        """Raise :class:`NoFitError` if a path is left that the patch takes away in the end.
+
+        ``git apply`` leaves one that a section creates and a later one renames, if it was there.
+        """
+        removed = _removed(fit.reading)
+        left = [path for path in removed if self._objects.file(fit.applied.tree, path)]
+        if left:
+            reason = f"it removes {', '.join(left)} in the end, and applied it would leave that"
+            raise self._refusal(tree, fit.reading, reason)
 
     def _merged(self, tree: str, reading: Patch, reason: str, paths: Paths) -> Fit:
         read_as = _unusual(reading, paths)
@@ -276,6 +291,17 @@ class Fitter:
             where=Where(place_of(patch), line),
             hint=self._adviser.advice(tree, patch, reason, needs),
         )
+
+
+def _removed(patch: Patch) -> list[str]:
+    """The paths that are gone after all of a patch."""
+    stays: dict[str, bool] = {}
+    for change in patch.files:
+        if change.old is not None and change.kind is not ChangeKind.COPY:
+            stays[change.old] = False
+        if change.new is not None:
+            stays[change.new] = True
+    return [path for path, left in stays.items() if not left]
 
 
 def options_of(patch: Patch) -> str:
