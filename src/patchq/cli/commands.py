@@ -81,7 +81,8 @@ def _with_named_tag(command: Any, args: list[str]) -> list[str]:
     """``--tag TAG`` as the argument that it stands for, if the command takes one."""
     if any("--tag" in param.opts for param in command.params):
         return args
-    if not any("TAG" in (param.metavar or "").strip("[]") for param in command.params):
+    arguments = (param for param in command.params if param.param_type_name == "argument")
+    if not any("TAG" in (param.metavar or "") for param in arguments):
         return args
     for place, word in enumerate(args):
         if word == "--":

@@ -51,6 +51,13 @@ def requirement_changes(
         if before.known and after.known
         else []
     )
+    for side, base in ((before, old[0]), (after, new[0])):
+        # a wheel tells what it needs to run, and not what it was built with
+        if base.archive and not any(line.kind is RequirementKind.BUILD for line in side.lines):
+            left = [change for change in changes if change.kind is not RequirementKind.BUILD]
+            if len(left) < len(changes):
+                unknown.append(f"what the build of {base.name} requires is not known")
+            changes = left
     sources = [_fetched(objects, base, recipe) for base, recipe in (old, new)]
     if sources[0] is not None and sources[1] is not None:
         changes += _changes(sources[0], sources[1])

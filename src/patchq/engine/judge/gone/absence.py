@@ -300,6 +300,11 @@ class Prover:
 
 
 def _replaced(lost: Lost, removal: Removal) -> Doubt | None:
+    if removal.replacement is not None:
+        return Doubt(
+            f"{lost.path} was not just deleted: the same commit added {removal.replacement}",
+            (removal.replacement,),
+        )
     if removal.pure or removal.commit is None or lost.new_path is None:
         return None
     return Doubt(
