@@ -111,6 +111,9 @@ def test_an_import_where_no_series_was_begins_anew_and_says_it(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "series/v3 starts anew: imported, not rebased from v2" in done.stderr
     assert lost(workspace, "v3") == []
+    three = lifecycle(open_project(workspace, upstream)).columns[2].patch("three.patch")
+    assert three is not None  # nobody decided on it there
+    assert (three.verdict, three.notes) == (Verdict.CONFLICT, ("not in the series on v3",))
     patchq("undo", cwd=workspace.root)
     assert not workspace.series_path("v3").exists()
 

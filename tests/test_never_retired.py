@@ -329,3 +329,34 @@ def test_what_it_takes_out_stands_otherwise(
     upstream.commit("Sort the flags (#2)", edits)
     upstream.tag("v2")
     kept(upstream, patch)
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "new", "then"),
+    [
+        ("conf.yaml", "address: 0.0.0.0\nretries: 3\n", "conf.json", '{"retry_count": 3}\n'),
+        ("opt.py", "TIMEOUT_SECONDS = 3\n", "defaults.toml", "timeout = 3\n"),
+        ("net.c", "int retries = 3;\n", "core/net.cpp", "auto tries{3};\n"),
+    ],
+)
+def test_a_file_that_another_replaced(
+    miniature: MakeMiniature, old: str, text: str, new: str, then: str
+) -> None:
+    """Nothing of its text is left, but it did not just go."""
+    upstream = miniature()
+    upstream.commit("Begin (#1)", {old: text, "other.txt": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {old: text.replace("3", "9")})
+    upstream.commit("Say it otherwise (#2)", {old: None, new: then})
+    upstream.tag("v2")
+    assert kept(upstream, patch) is Verdict.CONFLICT
+
+
+def test_a_file_that_went_alone(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Begin (#1)", {"conf.yaml": "address: 0.0.0.0\nretries: 3\n", "o": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"conf.yaml": "address: 0.0.0.0\nretries: 9\n"})
+    upstream.commit("Take no settings (#2)", {"conf.yaml": None, "o": "2\n"})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.UNREACHABLE

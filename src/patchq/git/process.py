@@ -22,7 +22,7 @@ from typing import Protocol
 from git.cmd import Git as GitCommand
 from git.exc import GitCommandNotFound
 
-from patchq.errors import PatchqError, UpstreamError
+from patchq.errors import PatchqError, UnavailableError, UpstreamError
 
 MINIMUM_VERSION = (2, 39)
 """``git merge-tree --stdin`` came with 2.39."""
@@ -122,7 +122,7 @@ class GitFailedError(UpstreamError):
         self.result = result
 
 
-class GitEndedError(GitFailedError):
+class GitEndedError(GitFailedError, UnavailableError):
     """Somebody ended a git process: the kernel for want of memory, or the user."""
 
 

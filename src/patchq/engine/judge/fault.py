@@ -9,7 +9,6 @@ from __future__ import annotations
 from patchq.engine.judge.case import Judgement
 from patchq.engine.judge.outcomes import outcomes
 from patchq.errors import PatchqError, UnavailableError
-from patchq.git.process import GitEndedError
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -23,7 +22,7 @@ from patchq.model.verdict import (
 
 def ends_all(error: Exception) -> bool:
     """Whether what went wrong would go wrong with every other patch too."""
-    return isinstance(error, OSError | MemoryError | UnavailableError | GitEndedError)
+    return isinstance(error, OSError | MemoryError | UnavailableError)
 
 
 def faulted(patch: Patch, error: Exception) -> Judgement:

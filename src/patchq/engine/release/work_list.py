@@ -19,7 +19,7 @@ from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import PatchqError
+from patchq.errors import PatchqError, UnavailableError
 from patchq.model.release import (
     ANSWER_WORDS,
     GateChange,
@@ -166,6 +166,8 @@ class _Builder:
         selection = Selection(directory, self._project.settings.default_guards)
         try:
             verification = verify_series(self._project, selection, effects=False)
+        except UnavailableError:
+            raise
         except PatchqError as error:
             yield WorkItem(Section.DECIDE, "verify", f"not run: {error.message}", (), command)
             return

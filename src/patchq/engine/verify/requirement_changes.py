@@ -12,7 +12,7 @@ from patchq.engine.verify.build.check import architectures
 from patchq.engine.verify.requirements import Line, Requirements
 from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
-from patchq.errors import PatchqError
+from patchq.errors import PatchqError, UnavailableError
 from patchq.git.objects import Objects
 from patchq.model.lock import Base
 from patchq.model.pins import Pin
@@ -91,6 +91,8 @@ def _built_for(
             return [], [f"which architectures {base.name} is built for is not known"]
         try:
             found.append(architectures(project, base, recipe.project))
+        except UnavailableError:
+            raise
         except PatchqError as error:
             return [], [f"which architectures {base.name} is built for: {error.message}"]
     old, new = found

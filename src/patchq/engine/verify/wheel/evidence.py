@@ -14,7 +14,7 @@ from patchq.engine.series.selection import Selection
 from patchq.engine.verify.build.effect import Evaluated, evaluate_on
 from patchq.engine.verify.wheel.check import compare_libraries, processor_of
 from patchq.engine.workspace.project import Project
-from patchq.errors import PatchqError
+from patchq.errors import PatchqError, UnavailableError
 from patchq.model.lock import Base, BuiltWheel
 from patchq.model.prediction import predict
 from patchq.model.verdict import Column, Evidence, EvidenceKind, PatchReport, Report, Verdict
@@ -87,6 +87,8 @@ def _known_on(project: Project, last: Base | None) -> _Known:
     selection = Selection(project.workspace.load(last.name), project.settings.default_guards)
     try:
         evaluated = evaluate_on(project, last.name, selection.patches)
+    except UnavailableError:
+        raise
     except PatchqError as error:
         return _Known(last.name, None, f"{last.name} is not evaluated: {error.message}")
     return _Known(last.name, evaluated, f"the build of {last.name} cannot be evaluated here")
