@@ -461,7 +461,7 @@ def test_a_worktree_that_cannot_be_set_up(
     assert done.returncode == 2
     assert "stopped at fight.patch, but its worktree could not be set up" in done.stderr
     blocker.unlink()
-    assert "set up anew" in go_on(patchq, workspace, 1).stderr
+    assert "set up again" in go_on(patchq, workspace, 1).stderr
     finish(patchq, workspace, git)
 
 
@@ -666,7 +666,7 @@ def test_a_lost_worktree_is_set_up_anew(
     start(patchq, workspace)
     subprocess.run(["rm", "-r", worktree(workspace)], check=True)
     done = go_on(patchq, workspace, 1)
-    assert "set up anew" in done.stderr
+    assert "set up again" in done.stderr
     finish(patchq, workspace, git)
 
 
@@ -694,7 +694,7 @@ def test_what_was_solved_in_a_lost_worktree_is_kept(
     assert f"notes, src/fight.py (now in {kept})" in done.stderr
     assert (kept / "src/fight.py").read_text() == "fight_6 = 'both'\n"
     assert (kept / "notes").read_text() == "mine\n"
-    assert "set up anew" in go_on(patchq, workspace, 1).stderr
+    assert "set up again" in go_on(patchq, workspace, 1).stderr
     finish(patchq, workspace, git)
 
 

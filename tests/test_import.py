@@ -338,7 +338,7 @@ def test_a_number_that_landed_before_the_base_is_no_end(bench: Bench) -> None:
     assert b"X-Upstream-PR" not in (bench.root / "series/v2/fix-pr77.patch").read_bytes()
 
 
-NO_END = "no safe end is known"
+NO_END = "none is safe to propose"
 
 
 @pytest.mark.parametrize(

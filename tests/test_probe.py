@@ -373,9 +373,9 @@ def test_a_flag_handed_on_many_times_has_its_line(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("exit 0", "no whole trace"),
-        ('printf \'{"cmd": "set", "ar\' > trace', "no whole trace"),
-        ("printf 'x\\n' > trace", "no whole trace"),
+        ("exit 0", "no complete trace"),
+        ('printf \'{"cmd": "set", "ar\' > trace', "no complete trace"),
+        ("printf 'x\\n' > trace", "no complete trace"),
         ("kill -9 $$", "ended by signal 9"),
     ],
 )
