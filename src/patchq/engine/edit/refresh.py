@@ -14,7 +14,7 @@ from patchq.engine.edit.commits import PatchCommit, commits_between, with_change
 from patchq.engine.edit.identify import Identifier, NamedCommit
 from patchq.engine.edit.session import close, resume, worktree_of
 from patchq.engine.edit.state import WAYS_ON, WORKTREE, Edit, load, save
-from patchq.engine.rebase.operation import hash_files, hash_target
+from patchq.engine.rebase.operation import files_below, hash_files, hash_target
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import rename_required
 from patchq.engine.series.message import head_of
@@ -79,12 +79,7 @@ def finish(project: Project, refreshed: Refreshed) -> None:
     workspace, edit, edited = project.workspace, refreshed.edit, refreshed.edited
     changes = edited.changes
     if changes:
-        path = workspace.series_path(edit.tag)
-        there = {
-            str(file.relative_to(path)): file.read_bytes()
-            for file in path.rglob("*")
-            if file.is_file()
-        }
+        there = files_below(workspace.series_path(edit.tag))
         files = {name: raw for name, raw in there.items() if name not in changes.removed}
         save(workspace, replace(edit, written=hash_files({**files, **changes.written})))
         edited.write(project, f"refresh {edit.tag}")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from patchq.engine.edit.commits import comment_character, empty_commit, write_patch_commit
 from patchq.engine.edit.state import WORKTREE, Edit, forget, is_open, load, save
-from patchq.engine.rebase.operation import hash_inputs
+from patchq.engine.rebase.operation import changed_inputs, hash_inputs
 from patchq.engine.series.message import Wording, normalised, now, wording
 from patchq.engine.series.restack import Restacker
 from patchq.engine.series.selection import select
@@ -143,12 +143,10 @@ def resume(project: Project) -> Edit:
             where=Where("upstream.lock"),
             hint=_ABORT,
         )
-    inputs = hash_inputs(project.workspace, edit.tag)
-    for name in sorted(inputs.keys() | edit.inputs.keys()):
-        if inputs.get(name) != edit.inputs.get(name):
-            raise InputError(
-                "changed since the edit began", where=Where(f"series/{name}"), hint=_ABORT
-            )
+    changed = changed_inputs(edit.inputs, hash_inputs(project.workspace, edit.tag))
+    if changed:
+        where = Where(f"series/{changed[0]}")
+        raise InputError("changed since the edit began", where=where, hint=_ABORT)
     worktree = worktree_of(project.workspace, project.store)
     if not worktree.holds(edit.layout):
         raise InputError(

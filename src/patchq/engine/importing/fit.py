@@ -105,6 +105,11 @@ class Fitter:
         Raises :class:`NoFitError` if it does not fit, :class:`AllThereError` if the tree has
         all of it, :class:`InputError` if it or a field of its header is malformed.
         """
+        fit = self._fit(tree, given, raw, paths)
+        self._check_removed(tree, fit)
+        return fit
+
+    def _fit(self, tree: str, given: Given, raw: bytes, paths: Paths) -> Fit:
         readings = self.readings(tree, given, raw, paths)
         readings[0].header.check_fields()
         self._check_names(readings[0])
@@ -116,9 +121,7 @@ class Fitter:
             elif applied.tree == tree:
                 raise self._refusal(tree, reading, "it changes nothing")
             else:
-                fit = Fit(reading, applied, read_as=_unusual(reading, paths))
-                self._check_removed(tree, fit)
-                return fit
+                return Fit(reading, applied, read_as=_unusual(reading, paths))
         reading, reason = readings[0], refusals[0].reason
         if any(self._adviser.is_there(tree, candidate) for candidate in readings):
             raise self._all_there(reading)
@@ -128,9 +131,7 @@ class Fitter:
                 return found
             if found is not None:
                 reading, reason = found
-        merged = self._merged(tree, reading, reason, paths)
-        self._check_removed(tree, merged)
-        return merged
+        return self._merged(tree, reading, reason, paths)
 
     def _check_removed(self, tree: str, fit: Fit) -> None:
         """Raise :class:`NoFitError` if a path is left that the patch takes away in the end.

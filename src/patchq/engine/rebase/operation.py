@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
@@ -128,15 +129,21 @@ def hash_inputs(workspace: Workspace, source: str) -> dict[str, str]:
 def hash_target(workspace: Workspace, onto: str) -> str | None:
     """One hash of all that ``series/<onto>`` holds, None if it is not there."""
     directory = workspace.series_path(onto)
-    if not directory.is_dir():
-        return None
-    return hash_files(
-        {
-            str(file.relative_to(directory)): file.read_bytes()
-            for file in directory.rglob("*")
-            if file.is_file()
-        }
-    )
+    return hash_files(files_below(directory)) if directory.is_dir() else None
+
+
+def files_below(directory: Path) -> dict[str, bytes]:
+    """The contents of all files below ``directory``, by their names in it."""
+    return {
+        str(file.relative_to(directory)): file.read_bytes()
+        for file in directory.rglob("*")
+        if file.is_file()
+    }
+
+
+def changed_inputs(began: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The files whose :func:`hash_inputs` are not what they were, those that came or went too."""
+    return sorted(name for name in began.keys() | now.keys() if began.get(name) != now.get(name))
 
 
 def hash_files(files: Mapping[str, bytes]) -> str:

@@ -20,6 +20,7 @@ from patchq.engine.rebase.operation import (
     Decision,
     DecisionKind,
     Operation,
+    changed_inputs,
     forget,
     hash_files,
     hash_inputs,
@@ -200,12 +201,7 @@ def resume(project: Project) -> Operation:
             )
     inputs = hash_inputs(project.workspace, operation.source)
     own = None if operation.layout else f"{operation.source}/{operation.stopped}"
-    changed = sorted(
-        name
-        for name in inputs.keys() | operation.inputs.keys()
-        if inputs.get(name) != operation.inputs.get(name)
-    )
-    for name in changed:
+    for name in changed_inputs(operation.inputs, inputs):
         if name != own or name not in inputs:
             raise InputError(
                 "changed since the rebase began",

@@ -40,9 +40,10 @@ def requirement_changes(
     """
     objects = project.store.objects
     before, after = (_requirements(project, base, recipe) for base, recipe in (old, new))
+    sides = ((before, old[0]), (after, new[0]))
     unknown = [
         f"what {side.base} requires is not known: import its archive again to keep its metadata"
-        for side, base in ((before, old[0]), (after, new[0]))
+        for side, base in sides
         if not side.known and base.archive
     ]
     pins = {pin.name: pin for pin in new[1].pins}
@@ -51,7 +52,7 @@ def requirement_changes(
         if before.known and after.known
         else []
     )
-    for side, base in ((before, old[0]), (after, new[0])):
+    for side, base in sides:
         # a wheel tells what it needs to run, and not what it was built with
         if base.archive and not any(line.kind is RequirementKind.BUILD for line in side.lines):
             left = [change for change in changes if change.kind is not RequirementKind.BUILD]
