@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from patchq.git.apply import Applied
+    from patchq.model.ids import TreeId
     from patchq.model.patch import Patch
 
 
@@ -249,8 +250,7 @@ class Differential:
         self._store = open_store(home / "store.git")
         objects = self._store.objects
         entries = {
-            name: Entry("100644", objects.write("blob", text.encode()))
-            for name, text in FILES.items()
+            name: Entry("100644", objects.write_blob(text.encode())) for name, text in FILES.items()
         }
         assert objects.tree_of(entries) == self._tree
         self._stack = Stack(self._store)
@@ -321,8 +321,10 @@ class Differential:
         self.taken += 1
         return patch, applied
 
-    def _written(self) -> str:
-        return self._git("write-tree").stdout.decode().strip()
+    def _written(self) -> TreeId:
+        from patchq.model.ids import tree_id
+
+        return tree_id(self._git("write-tree").stdout.decode().strip())
 
     def _git(
         self, *args: str, stdin: bytes = b"", check: bool = True

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from patchq.model.ids import CommitId, ObjectId, TreeId, commit_id
+
 AUTHOR = "Ada Varga <ada@upstream.example>"
 DOWNSTREAM = "Iris Downstream <iris@downstream.example>"
 FIRST_DATE = 1_736_150_400
@@ -99,9 +101,18 @@ class Miniature:
             raise AssertionError(f"git {' '.join(args)}: {done.stderr.decode(errors='replace')}")
         return done.stdout
 
-    def id(self, revision: str) -> str:
+    def id(self, revision: str) -> ObjectId:
         """The full object id that ``revision`` names."""
-        return self.git("rev-parse", "--verify", "--end-of-options", revision).decode().strip()
+        found = self.git("rev-parse", "--verify", "--end-of-options", revision)
+        return ObjectId(found.decode().strip())
+
+    def commit_id(self, revision: str) -> CommitId:
+        """The commit that ``revision`` names."""
+        return CommitId(self.id(f"{revision}^{{commit}}"))
+
+    def tree_id(self, revision: str) -> TreeId:
+        """The tree of it."""
+        return TreeId(self.id(f"{revision}^{{tree}}"))
 
     def read(self, at: str, path: str) -> bytes:
         """The content of ``path`` at a revision."""
@@ -120,7 +131,7 @@ class Miniature:
         branch: str = "main",
         merges: Sequence[str] = (),
         author: str = AUTHOR,
-    ) -> str:
+    ) -> CommitId:
         """Commit on the tip of ``branch`` (a root commit where there is none); its id.
 
         ``branch`` may be a full ref, such as ``refs/pull/7/head``; ``merges`` are further parents.
@@ -129,25 +140,27 @@ class Miniature:
             _full_ref(branch), self._tip(branch), message, _commands(edits), author, merges
         )
 
-    def move(self, old: str, new: str, message: str, *, branch: str = "main") -> str:
+    def move(self, old: str, new: str, message: str, *, branch: str = "main") -> CommitId:
         """Move a file or a directory, contents untouched, in a commit of its own; its id."""
         rename = b"R %b %b\n" % (_quoted(old.rstrip("/")), _quoted(new.rstrip("/")))
         return self._commit(_full_ref(branch), self._tip(branch), message, rename)
 
-    def detached(self, at: str, message: str, edits: Edits, *, author: str = DOWNSTREAM) -> str:
+    def detached(
+        self, at: str, message: str, edits: Edits, *, author: str = DOWNSTREAM
+    ) -> CommitId:
         """A commit on top of ``at`` that no ref holds; its id."""
         commands = _commands(edits)
-        return self._commit(SCRATCH, self.id(f"{at}^{{commit}}"), message, commands, author)
+        return self._commit(SCRATCH, self.commit_id(at), message, commands, author)
 
     def branch(self, name: str, *, at: str = "main") -> None:
         """Put the branch (or full ref) ``name`` at a revision."""
-        self.git("update-ref", _full_ref(name), self.id(f"{at}^{{commit}}"))
+        self.git("update-ref", _full_ref(name), self.commit_id(at))
 
-    def tag(self, name: str, *, at: str = "main", message: str | None = None) -> str:
+    def tag(self, name: str, *, at: str = "main", message: str | None = None) -> CommitId:
         """Tag a revision, annotated where there is a message; the id of the tagged commit."""
         annotation = () if message is None else ("--annotate", "--message", message)
-        self.git("tag", "--force", *annotation, name, self.id(f"{at}^{{commit}}"))
-        return self.id(f"refs/tags/{name}^{{commit}}")
+        self.git("tag", "--force", *annotation, name, self.commit_id(at))
+        return self.commit_id(f"refs/tags/{name}")
 
     def patch(
         self,
@@ -187,7 +200,7 @@ class Miniature:
         commands: bytes,
         author: str = AUTHOR,
         merges: Sequence[str] = (),
-    ) -> str:
+    ) -> CommitId:
         date = f"{self._next_date} +0000"
         self._next_date += DAY
         stream = [
@@ -201,7 +214,8 @@ class Miniature:
             f"reset {ref}\nfrom {NOTHING}\n\n".encode() if ref == SCRATCH else b"",
             b"done\n",
         ]
-        return self.git("fast-import", "--quiet", "--done", stdin=b"".join(stream)).decode().strip()
+        made = self.git("fast-import", "--quiet", "--done", stdin=b"".join(stream))
+        return commit_id(made.decode().strip())
 
 
 class MakeMiniature(Protocol):

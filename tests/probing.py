@@ -16,6 +16,7 @@ from patchq.engine.build.cmake.program import find_cmake
 from patchq.engine.build.evaluate import BuildQuestion, Prober
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
+from patchq.model.ids import TreeId
 from patchq.model.settings import BuildSettings, Target
 from patchq.model.verification import Build
 
@@ -48,10 +49,10 @@ class Bench:
         store = open_store(self.directory / "store.git", find_lender(self.upstream.path))
         return Prober(store, settings, self.directory / "cache")
 
-    def tree(self, files: Mapping[str, str]) -> str:
+    def tree(self, files: Mapping[str, str]) -> TreeId:
         """The tree of just these files."""
         self.upstream.commit("project", {**dict.fromkeys(self._there()), **files})
-        return self.upstream.id("main^{tree}")
+        return self.upstream.tree_id("main")
 
     def probe(
         self,

@@ -269,7 +269,10 @@ def test_a_reverted_landing_does_not_count_and_the_second_does(bench: Bench) -> 
     second = upstream.commit("Reland thirty (#20) (#23)", {"src/b.txt": right})
     project = open_project(bench.workspace, upstream)
     sources = Sources(
-        project, ChangeReader(project.store, project.settings), upstream.id("main"), terminal=False
+        project,
+        ChangeReader(project.store, project.settings),
+        upstream.commit_id("main"),
+        terminal=False,
     )
     located = sources.find("20")
     assert [change.commit for change in located.changes] == [second]

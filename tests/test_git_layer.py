@@ -29,6 +29,7 @@ from patchq.git.search import count_texts, files_with_words, known_words
 from patchq.git.store import Store, open_store
 from patchq.git.tarball import Snapshot, write_tar
 from patchq.git.worktree import Worktree, WorktreeLayout
+from patchq.model.ids import ObjectId, TreeId
 
 TEN = "".join(f"line number {number}\n" for number in range(10))
 
@@ -65,13 +66,13 @@ def store(upstream: Miniature, tmp_path: Path) -> Store:
     return open_store(tmp_path / "store.git", find_lender(upstream.path))
 
 
-def tree(upstream: Miniature, at: str = "main") -> str:
-    return upstream.id(f"{at}^{{tree}}")
+def tree(upstream: Miniature, at: str = "main") -> TreeId:
+    return upstream.tree_id(at)
 
 
-def as_git_has_it(upstream: Miniature, edits: dict[str, str | None]) -> str:
+def as_git_has_it(upstream: Miniature, edits: dict[str, str | None]) -> TreeId:
     """The tree that git itself makes of v1 with edits."""
-    return upstream.id(f"{upstream.detached('v1', 'Edit', edits)}^{{tree}}")
+    return upstream.tree_id(upstream.detached("v1", "Edit", edits))
 
 
 # Objects
@@ -128,7 +129,7 @@ def test_overlay_makes_the_tree_git_makes(
     upstream: Miniature, store: Store, edits: dict[str, str | None]
 ) -> None:
     changes = {
-        path: None if text is None else Entry("100644", store.objects.write("blob", text.encode()))
+        path: None if text is None else Entry("100644", store.objects.write_blob(text.encode()))
         for path, text in edits.items()
     }
     assert store.objects.overlay(tree(upstream), changes) == as_git_has_it(upstream, edits)
@@ -144,7 +145,7 @@ def test_an_overlay_of_nothing_is_the_same_tree(upstream: Miniature, store: Stor
 @pytest.mark.parametrize("through", ["README/x", "a/link/x"])
 def test_an_overlay_goes_through_no_file(upstream: Miniature, store: Store, through: str) -> None:
     with pytest.raises(UpstreamError, match="cannot go through"):
-        store.objects.overlay(tree(upstream), {through: Entry("100644", "0" * 40)})
+        store.objects.overlay(tree(upstream), {through: Entry("100644", ObjectId("0" * 40))})
 
 
 def test_a_walk_sees_every_file(upstream: Miniature, store: Store) -> None:
@@ -153,15 +154,15 @@ def test_a_walk_sees_every_file(upstream: Miniature, store: Store) -> None:
 
 
 def test_a_missing_object_is_named(store: Store) -> None:
-    assert not store.objects.has("1" * 40)
+    assert not store.objects.has(ObjectId("1" * 40))
     with pytest.raises(MissingObjectError, match="1111"):
-        store.objects.read("1" * 40)
+        store.objects.read(ObjectId("1" * 40))
 
 
 def test_questions_leave_nothing_in_store_or_lender(upstream: Miniature, store: Store) -> None:
     places = (store.directory / "objects", upstream.path / "objects")
     before = [sorted(place.rglob("*")) for place in places]
-    readme = Entry("100644", store.objects.write("blob", b"for now\n"))
+    readme = Entry("100644", store.objects.write_blob(b"for now\n"))
     changed = store.objects.overlay(tree(upstream), {"README": readme})
     store.merger.merge(tree(upstream), changed, merge_tree(store, README="otherwise\n"))
     assert store.objects.content(changed, "README") == b"for now\n"
@@ -176,16 +177,16 @@ def test_a_reader_that_was_killed_is_no_closed_output(upstream: Miniature, store
     reader.proc.kill()
     reader.proc.wait()
     with pytest.raises(UpstreamError, match="cat-file ended"):
-        store.objects.read(upstream.id("main"))
+        store.objects.read(upstream.commit_id("main"))
 
 
 # Merging
 
 
-def merge_tree(store: Store, **files: str) -> str:
+def merge_tree(store: Store, **files: str) -> TreeId:
     """A tree of ``name="content"`` files."""
     blobs = {
-        name: Entry("100644", store.objects.write("blob", text.encode()))
+        name: Entry("100644", store.objects.write_blob(text.encode()))
         for name, text in files.items()
     }
     return store.objects.tree_of(blobs)
@@ -258,7 +259,7 @@ def test_an_odd_path_in_a_conflict(store: Store) -> None:
 
 
 def test_commits_that_touch_a_path_through_its_renames(upstream: Miniature, store: Store) -> None:
-    start = upstream.id("main")
+    start = upstream.commit_id("main")
     first = upstream.commit("Edit", {"a/b/deep.py": ten((1, "x"))})
     second = upstream.move("a/b/deep.py", "a/deeper.py", "Move")
     third = upstream.commit("Edit there", {"a/deeper.py": ten((1, "x"), (2, "y"))})
@@ -267,7 +268,7 @@ def test_commits_that_touch_a_path_through_its_renames(upstream: Miniature, stor
     fifth = upstream.commit("Edit at last", {"deepest.py": ten((1, "z"))})
     history = History(store.git)
     for asked in (["a/b/deep.py"], ["deepest.py"], ["a/b/deep.py", "deepest.py"]):
-        found = history.touching(start, upstream.id("main"), asked)
+        found = history.touching(start, upstream.commit_id("main"), asked)
         assert [commit.oid for commit in found] == [first, second, third, fourth, fifth]
     assert found[1].touches == (Touch("R", "a/b/deep.py", "a/deeper.py"),)
     assert found[0].touches == (Touch("M", "a/b/deep.py", "a/b/deep.py"),)
@@ -277,37 +278,37 @@ def test_commits_that_touch_a_path_through_its_renames(upstream: Miniature, stor
 
 
 def test_a_deletion_and_an_addition(upstream: Miniature, store: Store) -> None:
-    start = upstream.id("main")
+    start = upstream.commit_id("main")
     upstream.commit("Delete", {"README": None})
     upstream.commit("Add", {"README": "quite another thing\n"})
-    found = History(store.git).touching(start, upstream.id("main"), ["README"])
+    found = History(store.git).touching(start, upstream.commit_id("main"), ["README"])
     assert [touch.status for commit in found for touch in commit.touches] == ["D", "A"]
 
 
 def test_a_path_of_glob_characters_means_itself(upstream: Miniature, store: Store) -> None:
-    start = upstream.id("main")
+    start = upstream.commit_id("main")
     starred = upstream.commit("Star", {"*.py": "x\n", ":(top)odd": "y\n"})
     upstream.commit("Other", {"other.py": "x\n"})
     history = History(store.git)
     for path in ("*.py", ":(top)odd"):
-        found = history.touching(start, upstream.id("main"), [path])
+        found = history.touching(start, upstream.commit_id("main"), [path])
         assert [commit.oid for commit in found] == [starred]
 
 
 def test_commits_of_a_merged_branch_count_and_the_merge_does_not(
     upstream: Miniature, store: Store
 ) -> None:
-    start = upstream.id("main")
+    start = upstream.commit_id("main")
     upstream.branch("topic")
     edited = upstream.commit("On the branch", {"README": "branch\n"}, branch="topic")
     upstream.commit("On main", {"a-b": "main\n"})
     upstream.commit("Merge topic", {"README": "branch\n"}, merges=["topic"])
-    found = History(store.git).touching(start, upstream.id("main"), ["README"])
+    found = History(store.git).touching(start, upstream.commit_id("main"), ["README"])
     assert [commit.oid for commit in found] == [edited]
 
 
 def test_ancestors(upstream: Miniature, store: Store) -> None:
-    start, later = upstream.id("main"), upstream.commit("More", {"README": "more\n"})
+    start, later = upstream.commit_id("main"), upstream.commit("More", {"README": "more\n"})
     history = History(store.git)
     assert history.contains(start, later)
     assert history.contains(later, later)
@@ -324,7 +325,7 @@ def renames(upstream: Miniature, store: Store, cache: Path) -> RenameMap:
 
 def test_a_file_never_takes_the_place_of_a_directory(upstream: Miniature, store: Store) -> None:
     root, objects = tree(upstream), store.objects
-    file = Entry("100644", objects.write("blob", b"file\n"))
+    file = Entry("100644", objects.write_blob(b"file\n"))
     for changes in ({"a": file}, {"a/b": file}, {"a/b": file, "a/b/run.sh": None}):
         with pytest.raises(UpstreamError, match="place of a directory"):
             objects.overlay(root, changes)
@@ -337,7 +338,7 @@ def test_a_file_never_takes_the_place_of_a_directory(upstream: Miniature, store:
 
 def test_what_differs_between_two_trees(upstream: Miniature, store: Store) -> None:
     root, objects = tree(upstream), store.objects
-    file = Entry("100644", objects.write("blob", b"file\n"))
+    file = Entry("100644", objects.write_blob(b"file\n"))
     changed = objects.overlay(root, {"a/b/deep.py": file, "new/x": file, "README": None})
     assert set(objects.differing(root, changed)) == {"a/b/deep.py", "new/x", "README"}
     assert not list(objects.differing(root, root))
@@ -352,7 +353,7 @@ def test_a_patch_that_adds_a_file_over_a_directory_is_refused(
     assert "a" in result.reason
 
 
-def spoil(upstream: Miniature, revision: str, content: bytes) -> str:
+def spoil(upstream: Miniature, revision: str, content: bytes) -> ObjectId:
     """Put other content under the id of a blob of ``upstream``, loose; returns the id."""
     oid = upstream.id(revision)
     file = upstream.path / "objects" / oid[:2] / oid[2:]
@@ -369,7 +370,7 @@ def test_content_that_is_not_what_its_id_says_is_never_used(
     oid = spoil(upstream, "v1:a/b/deep.py", b"x" + TEN.encode())
     root = tree(upstream, "v1")
     less = store.objects.overlay(root, {"README": None})
-    layout = WorktreeLayout(upstream.id("v1"), upstream.id("v1"), root, ("a",), {})
+    layout = WorktreeLayout(upstream.commit_id("v1"), upstream.commit_id("v1"), root, ("a",), {})
     uses: list[Callable[[], object]] = [
         lambda: store.objects.read(oid),
         lambda: store.objects.content(root, "a/b/deep.py"),
@@ -377,7 +378,12 @@ def test_content_that_is_not_what_its_id_says_is_never_used(
         lambda: store.merger.merge(root, tree(upstream, other), less),
         lambda: write_tar(store, Snapshot(root, "v1", "2026-01-01T00:00:00Z", "p"), tmp_path / "t"),
         lambda: write_repository(
-            store, upstream.id("v1"), upstream.id("v1"), "b", "v1", tmp_path / "repository"
+            store,
+            upstream.commit_id("v1"),
+            upstream.commit_id("v1"),
+            "b",
+            "v1",
+            tmp_path / "repository",
         ),
         lambda: Worktree(store, tmp_path / "worktree").lay_out(layout),
     ]
@@ -392,7 +398,7 @@ def test_many_files_are_verified_by_one_process(upstream: Miniature, store: Stor
         upstream.git("hash-object", "-w", "--stdin", stdin=name.encode()).decode().strip()
         for name in names
     ]
-    entries = [Entry("100644", blob) for blob in blobs]
+    entries = [Entry("100644", ObjectId(blob)) for blob in blobs]
     root = store.objects.tree_of(dict(zip(names, entries, strict=True)))
     spoil(upstream, blobs[150], b"other\n")
     with pytest.raises(DamagedObjectError, match=blobs[150]):
@@ -469,13 +475,13 @@ def test_a_directory_inside_a_moved_one(upstream: Miniature, store: Store, tmp_p
 
 
 def test_commits_for_many_paths_serve_for_each_of_them(upstream: Miniature, store: Store) -> None:
-    start = upstream.id("main")
+    start = upstream.commit_id("main")
     upstream.commit("Edit one", {"README": "read on\n"})
     upstream.commit("Edit both", {"README": "read\n", "a/b/deep.py": ten((0, "zero"))})
     upstream.move("a/b", "c", "Move")
     upstream.commit("Edit it there", {"c/deep.py": ten((0, "zero"), (9, "nine"))})
     upstream.commit("Another", {"other": "text\n"})
-    history, end = History(store.git), upstream.id("main")
+    history, end = History(store.git), upstream.commit_id("main")
     every = history.touching(start, end, ["README", "a/b/deep.py", "a/b/run.sh", "other"])
     for paths in (["README"], ["a/b/deep.py"], ["c/deep.py"], ["README", "a/b/run.sh"], ["none"]):
         assert narrow(every, paths) == history.touching(start, end, paths)
@@ -583,7 +589,7 @@ def test_apply_takes_each_path_that_git_takes(upstream: Miniature, store: Store,
 @pytest.mark.parametrize("path", [".git /x", "git~1/x"])
 def test_apply_refuses_what_git_refuses_in_a_tree(store: Store, path: str) -> None:
     """As a tree made by hand may hold it."""
-    blob = store.objects.write("blob", b"planted\n")
+    blob = store.objects.write_blob(b"planted\n")
     hostile = store.objects.tree_of({path: Entry("100644", blob)})
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-planted\n+grown\n".encode()
     refused = store.applier.apply(hostile, diff, [path])

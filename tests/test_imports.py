@@ -16,6 +16,7 @@ from patchq.engine.series.selection import select
 from patchq.engine.verify import imports
 from patchq.engine.verify.subject import put_in_place
 from patchq.errors import Where
+from patchq.model.ids import ObjectId
 from patchq.model.verification import Outcome, Section
 
 PACKAGE: Mapping[str, str] = {
@@ -289,12 +290,12 @@ match k:
     assert not {"later", "inside", "arg", "q"} & facts.names
     assert facts.exported == ("g", "k")
     assert {use.path for use in facts.uses} == {("c", "z", "y"), ("d", "e", "q")}
-    FactsCache(tmp_path).put("ab" * 20, facts)
-    assert FactsCache(tmp_path).get("ab" * 20) == facts
-    assert FactsCache(tmp_path).get("cd" * 20) is None
+    FactsCache(tmp_path).put(ObjectId("ab" * 20), facts)
+    assert FactsCache(tmp_path).get(ObjectId("ab" * 20)) == facts
+    assert FactsCache(tmp_path).get(ObjectId("cd" * 20)) is None
     for file in tmp_path.rglob("*.json"):
         file.write_text("[")
-    assert FactsCache(tmp_path).get("ab" * 20) is None
+    assert FactsCache(tmp_path).get(ObjectId("ab" * 20)) is None
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,18 @@ from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.history import CommitInfo, Touch
 from patchq.git.objects import Entry
+from patchq.model.ids import ObjectId, commit_id, commit_ids, tree_id
 from patchq.model.verdict import Verdict
 
-FILE = Entry("100644", "1" * 40)
-OTHER = Entry("100644", "2" * 40)
+FILE = Entry("100644", ObjectId("1" * 40))
+OTHER = Entry("100644", ObjectId("2" * 40))
 UNIT = Unit("f", (1,), {"f": FILE}, {"f": OTHER})
 
 
 def commit(name: str, *touches: Touch, parents: int = 1, subject: str = "") -> CommitInfo:
-    return CommitInfo(name, ("p",) * parents, f"tree {name}", "2026", subject or name, touches)
+    return CommitInfo(
+        commit_id(name), commit_ids("p" * parents), tree_id(name), "2026", subject or name, touches
+    )
 
 
 # Taken out, with nothing in its place
@@ -360,7 +363,7 @@ def test_the_state_of_a_unit(
     state: State,
 ) -> None:
     unit = Unit("f", (1,), before, before)
-    assert history_walk._state(unit, ours, "ours", merged) is state
+    assert history_walk._state(unit, ours, tree_id("ours"), merged) is state
 
 
 def test_a_revert_that_quotes_the_title() -> None:

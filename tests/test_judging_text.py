@@ -171,8 +171,7 @@ def test_a_glance_at_the_text(
 ) -> None:
     store = open_store(tmp_path / "store")
     old, new, here = (
-        Entry("100644", store.objects.write("blob", text.encode()))
-        for text in (before, after, ours)
+        Entry("100644", store.objects.write_blob(text.encode())) for text in (before, after, ours)
     )
     unit = Unit("f", (1,), {"f": old}, {"f": new})
     assert TextCheck(store.objects).state(unit, {"f": here}) is state

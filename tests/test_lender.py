@@ -159,7 +159,7 @@ def test_a_shallow_lender_is_said_and_serves_as_far_as_it_goes(
     assert done.returncode == 0, done.stderr
     assert "is a shallow clone" in done.stderr
     store = open_store(root / ".patchq" / "store.git")
-    history = History(store.git).subjects(upstream.id("v3^{}"), upstream.id("v4^{}"))
+    history = History(store.git).subjects(upstream.commit_id("v3"), upstream.commit_id("v4"))
     assert [commit.subject for commit in history] == ["commit 4"]
     done = patchq("--upstream", lender, "lock", f"v2={upstream.id('v2')}", cwd=root)
     assert (done.returncode, "there is no commit" in done.stderr) == (3, True)

@@ -11,6 +11,7 @@ from commandline import CommandLine
 from patchq.engine.series.lint import fix, lint, lint_workspace
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lint import Code, Finding, Severity
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.workspace import Workspace
@@ -42,7 +43,7 @@ SOUND = HEAD + END + b"---\n" + DIFF
 def workspace(tmp_path: Path) -> Workspace:
     workspace = Workspace(tmp_path / "workspace")
     workspace.root.mkdir()
-    base = Base("v1", "1" * 40, "2" * 40, "2026-10-01T12:00:00+00:00")
+    base = Base("v1", commit_id("1" * 40), tree_id("2" * 40), "2026-10-01T12:00:00+00:00")
     workspace.lock_path.write_bytes(render_lock(Lock("https://example.org/x.git", (base,))))
     return workspace
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, UpstreamError, Where
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lock import (
     COMMENT,
     Archive,
@@ -22,12 +23,12 @@ from patchq.model.lock import (
 WHERE = Where("upstream.lock")
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 
-V16 = Base("v0.5.16", A, B, "2026-10-01T12:00:00+00:00")
-V17 = Base("v0.5.17", B, C, "2026-10-15T12:00:00+02:00")
+V16 = Base("v0.5.16", commit_id(A), tree_id(B), "2026-10-01T12:00:00+00:00")
+V17 = Base("v0.5.17", commit_id(B), tree_id(C), "2026-10-15T12:00:00+02:00")
 ARCHIVE = Archive(
     "pypi:demo==0.5.18", "demo-0.5.18.tar.gz", "d" * 64, "python", ("python/**",), ("*.so",)
 )
-V18 = Base("v0.5.18", C, A, "2026-11-01T12:00:00Z", ARCHIVE)
+V18 = Base("v0.5.18", commit_id(C), tree_id(A), "2026-11-01T12:00:00Z", ARCHIVE)
 LOCK = Lock("https://example.org/demo.git", (V16, V17, V18))
 
 TEXT = f"""\
@@ -81,8 +82,8 @@ def test_the_same_base_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("found", "ours", "theirs"),
     [
-        (replace(V17, commit=C), B, C),
-        (replace(V17, tree=A), C, A),
+        (replace(V17, commit=commit_id(C)), B, C),
+        (replace(V17, tree=tree_id(A)), C, A),
         (replace(V18, archive=replace(ARCHIVE, sha256="e" * 64)), "d" * 64, "e" * 64),
         (replace(V18, archive=replace(ARCHIVE, covers=("x/**",))), "python/**", "x/**"),
         (replace(V18, archive=None), "d" * 64, "none"),

@@ -19,6 +19,7 @@ from patchq.engine.rebase.new_series import new_directory
 from patchq.engine.rebase.rebase import judge_series
 from patchq.engine.rebase.revive import revive
 from patchq.errors import FindingsError, InputError
+from patchq.model.ids import commit_id
 from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.verdict import EvidenceKind, Memory, Verdict
 from patchq.model.workspace import Workspace
@@ -294,7 +295,9 @@ def test_the_matrix_judges_each_series_on_the_base_that_follows(
 
 def test_what_is_not_fetched_is_named_at_once(workspace: Workspace, upstream: Miniature) -> None:
     project = open_project(workspace, upstream)
-    strange = tuple(replace(project.lock.bases[0], name=n, commit=n * 40) for n in ("a", "b"))
+    strange = tuple(
+        replace(project.lock.bases[0], name=n, commit=commit_id(n * 40)) for n in ("a", "b")
+    )
     lock = replace(project.lock, bases=(*project.lock.bases, *strange))
     columns = lifecycle(replace(project, lock=lock)).columns
     assert [column.unfetched for column in columns] == [(), (), (), ("a",), ("b",)]

@@ -36,7 +36,7 @@ def upstream(miniature: MakeMiniature) -> Miniature:
 
 def read(upstream: Miniature, raw: bytes) -> Foreign:
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    origins = OriginFinder(project, upstream.id("main"))
+    origins = OriginFinder(project, upstream.commit_id("main"))
     (foreign,) = origins.read("x.diff", raw, "v1", ChangeReader(project.store, project.settings))
     return foreign
 
@@ -101,7 +101,9 @@ def test_a_foreign_patch_names_the_commit_that_its_hunk_leans_on(upstream: Minia
     raw = upstream.patch("main", {"notes.txt": TWO.replace("thirtieth", "30th")})
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
     changes = ChangeReader(project.store, project.settings)
-    (foreign,) = OriginFinder(project, upstream.id("main")).read("x.patch", raw, "v1", changes)
+    (foreign,) = OriginFinder(project, upstream.commit_id("main")).read(
+        "x.patch", raw, "v1", changes
+    )
     base = project.lock.base("v1")
     search = PrerequisiteSearch(project, base, changes, Names(project.store))
     found: Found = search.find(foreign.change, base.tree)

@@ -18,6 +18,7 @@ from patchq.git.lender import find_lender
 from patchq.git.partial import ObjectSource
 from patchq.git.search import count_texts
 from patchq.git.store import Store, open_store
+from patchq.model.ids import ObjectId
 from patchq.model.workspace import Workspace
 
 NOWHERE = "file:///nowhere/upstream"
@@ -375,7 +376,7 @@ def test_a_search_never_passes_over_what_is_missing(
     store: Store, partial: Desk, upstream: Miniature
 ) -> None:
     before = partial.packs()
-    found, _ = count_texts(store.git, upstream.id("v1^{tree}"), [b"idle_step_7(state, 7)"])
+    found, _ = count_texts(store.git, upstream.tree_id("v1"), [b"idle_step_7(state, 7)"])
     assert list(found) == [(b"idle_step_7(state, 7)", "lib/idle.py")]
     assert partial.packs() == before + 1
 
@@ -383,7 +384,7 @@ def test_a_search_never_passes_over_what_is_missing(
 def test_an_object_of_nowhere_stays_an_error(store: Store, partial: Desk) -> None:
     before = partial.packs()
     with pytest.raises(UpstreamError, match="missing"):
-        store.objects.read("1" * 40)
+        store.objects.read(ObjectId("1" * 40))
     with pytest.raises(UpstreamError, match="1" * 40):
         store.git.run("diff-tree", "-p", "1" * 40, "2" * 40)
     assert partial.packs() == before

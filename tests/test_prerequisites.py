@@ -12,6 +12,7 @@ from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader
+from patchq.model.ids import CommitId
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -44,7 +45,11 @@ def upstream(miniature: MakeMiniature) -> Miniature:
 
 
 def find(
-    upstream: Miniature, commit: str, *, limit: int = 5, patches: Mapping[str, bytes] | None = None
+    upstream: Miniature,
+    commit: CommitId,
+    *,
+    limit: int = 5,
+    patches: Mapping[str, bytes] | None = None,
 ) -> Found:
     """What ``commit`` needs on v1 with ``patches``."""
     project = open_project(make_workspace(upstream, patches or {}, bases=("v1",)), upstream)
@@ -114,7 +119,7 @@ def test_each_member_of_a_set_is_needed(upstream: Miniature) -> None:
     base = project.lock.base("v1")
     search = PrerequisiteSearch(project, base, changes, Names(project.store))
     found = search.find(changes.commit(change), base.tree)
-    members = [one.change.commit or "" for one in found.prerequisites]
+    members = [one.change.commit for one in found.prerequisites if one.change.commit]
     assert len(members) == 3
     assert search.needs(found.change, base.tree, members)
     for member in members:
@@ -249,7 +254,7 @@ def test_writers_are_those_of_the_lines_asked_for(upstream: Miniature) -> None:
     first = upstream.commit("Insert", {"notes.txt": one})
     second = upstream.commit("Above", {"notes.txt": "top\n" + one})
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
-    between = Between(project.store, upstream.id("v1"), second)
+    between = Between(project.store, upstream.commit_id("v1"), second)
     # after both, "tenth" and "and more" are lines 10 and 11, counted from 0
     assert between.writers("notes.txt", 10, 12, None) == (first,)
     assert between.writers("notes.txt", 0, 1, None) == (second,)

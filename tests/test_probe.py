@@ -17,6 +17,7 @@ from patchq.engine.build.cmake.program import CMake, Evaluation, find_cmake
 from patchq.engine.build.evaluate import BuildQuestion
 from patchq.engine.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.errors import PatchqError, Where
+from patchq.model.ids import TreeId
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build
 from patchq.sandbox.runner import Runner, open_unconfined
@@ -279,7 +280,7 @@ def test_a_flag_of_an_included_file_has_that_files_line(bench: Bench) -> None:
 def test_places_are_in_the_whole_tree(bench: Bench) -> None:
     files = {"deep/kernel/CMakeLists.txt": lists("add_library(ops MODULE a.cu)\nnonsense()\n")}
     bench.tree(files)
-    tree = bench.upstream.id("main:deep/kernel")
+    tree = TreeId(bench.upstream.id("main:deep/kernel"))
     build = bench.prober().probe(BuildQuestion(tree, "deep/kernel", Target("m", "aarch64", "13.0")))
     assert [remark.where for remark in build.problems] == [Where("deep/kernel/CMakeLists.txt", 4)]
     assert build.targets[0].where == Where("deep/kernel/CMakeLists.txt", 3)

@@ -15,6 +15,7 @@ from miniature import MakeMiniature, Miniature
 from workspaces import add_series, make_workspace, pinned, placed
 
 from patchq.errors import Where
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.retired import RecordState, Retired, read_retired
 from patchq.model.series import Guard
@@ -531,7 +532,10 @@ def test_a_corrupt_patch_is_named_with_its_line(patchq: CommandLine, workspace: 
 @pytest.mark.parametrize(
     ("base", "words"),
     [
-        (Base("v2", "1" * 40, "2" * 40, "2025-01-01T00:00:00+00:00"), ("v2", "1" * 12)),
+        (
+            Base("v2", commit_id("1" * 40), tree_id("2" * 40), "2025-01-01T00:00:00+00:00"),
+            ("v2", "1" * 12),
+        ),
         (None, ("v2", "2" * 40)),
     ],
     ids=["a commit that is nowhere", "another tree"],
@@ -544,7 +548,7 @@ def test_an_upstream_that_is_not_the_locks(
     words: tuple[str, ...],
 ) -> None:
     true = pinned(upstream, "v2")
-    wrong = base or Base("v2", true.commit, "2" * 40, true.date)
+    wrong = base or Base("v2", true.commit, tree_id("2" * 40), true.date)
     lock = Lock(str(upstream.path), (pinned(upstream, "v1"), wrong))
     workspace.lock_path.write_bytes(render_lock(lock))
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)

@@ -21,6 +21,7 @@ from patchq.engine.languages.conditions import (
 from patchq.engine.languages.macro_conditions import macro_conditions
 from patchq.engine.workspace.tags import newer_tags
 from patchq.errors import InputError
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lock import Base, Lock
 from patchq.model.workspace import Workspace
 
@@ -245,7 +246,10 @@ def test_a_condition_of_the_preprocessor(line: str, answer: bool | None) -> None
 
 
 def _lock(*names: str) -> Lock:
-    return Lock("u", tuple(Base(name, "0" * 40, "0" * 40, "2026-01-01") for name in names))
+    return Lock(
+        "u",
+        tuple(Base(name, commit_id("0" * 40), tree_id("0" * 40), "2026-01-01") for name in names),
+    )
 
 
 @pytest.mark.parametrize(

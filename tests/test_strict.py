@@ -15,6 +15,7 @@ import pytest
 from patchq.errors import InputError
 from patchq.git.objects import Entry
 from patchq.git.strict import Content, PlainDiff
+from patchq.model.ids import ObjectId
 from patchq.model.patch import Patch, read_patch
 
 MANY = int(os.environ.get("PATCHQ_STRICT_CASES", "2000"))
@@ -107,7 +108,7 @@ def _in_process(case: Case) -> Mapping[str, Content | None] | None:
 
 
 def _entry(content: bytes | None) -> Entry | None:
-    return None if content is None else Entry("100644", str(hash(content)))
+    return None if content is None else Entry("100644", ObjectId(str(hash(content))))
 
 
 def _by_git(directory: Path, cases: Sequence[Case]) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from patchq.errors import InputError, Where
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.retired import RecordState, Retired, render_retired
 from patchq.model.settings import Settings
@@ -13,7 +14,7 @@ from patchq.model.workspace import Workspace, ensure_state_dir, find_workspace
 
 PATCH = b"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 BASES = tuple(
-    Base(name, f"{n:040x}", "f" * 40, "2026-10-01T12:00:00+00:00")
+    Base(name, commit_id(f"{n:040x}"), tree_id("f" * 40), "2026-10-01T12:00:00+00:00")
     for n, name in enumerate(["v2", "v10", "v1", "v3"])
 )
 

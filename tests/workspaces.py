@@ -10,6 +10,7 @@ from miniature import Miniature
 from patchq.engine.workspace.project import Project
 from patchq.git.lender import find_lender
 from patchq.git.store import open_store
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.lock import Base, Lock, render_lock
 from patchq.model.trust import TrustedTree, render_trust
 from patchq.model.workspace import Workspace
@@ -19,7 +20,7 @@ def pinned(upstream: Miniature, tag: str) -> Base:
     """The base that a tag of ``upstream`` is."""
     shown = upstream.git("show", "-s", "--format=%H %T %cI", f"refs/tags/{tag}^{{commit}}")
     commit, tree, date = shown.decode().split()
-    return Base(tag, commit, tree, date)
+    return Base(tag, commit_id(commit), tree_id(tree), date)
 
 
 def make_workspace(

@@ -30,6 +30,7 @@ from patchq.errors import InputError, Where
 from patchq.git.fast_import import commit_files, is_ref
 from patchq.git.process import Git
 from patchq.model.coverage import Coverage
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.names import is_dot_git, is_dot_gitmodules
 
 ARCHIVE_REFS = "refs/patchq/archives/"
@@ -50,8 +51,8 @@ class ArchiveFile:
 class ImportedArchive:
     """What an import left in the store; ``date`` is ISO 8601 in UTC."""
 
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
     date: str
     sha256: str
 

@@ -13,6 +13,7 @@ from patchq.engine.build.project_dir import known_directories, project_at
 from patchq.engine.languages.conditions import admits, python_conditions
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError, UnavailableError
+from patchq.model.ids import TreeId
 from patchq.model.predicate import Predicate, PredicateKind
 from patchq.model.settings import Target
 from patchq.model.verification import BuiltTarget
@@ -36,7 +37,7 @@ class Predicates:
     def ask(
         self,
         predicate: Predicate,
-        tree: str,
+        tree: TreeId,
         path: str | None = None,
         *,
         directories: Sequence[str] | None = None,
@@ -83,7 +84,7 @@ class Predicates:
         return Truth(admitted is (wanted == "admits"))
 
     def _arch(
-        self, predicate: Predicate, tree: str, directories: Sequence[str] | None, base: str
+        self, predicate: Predicate, tree: TreeId, directories: Sequence[str] | None, base: str
     ) -> Truth:
         name, libraries, relation, arch = predicate.operands
         target = self._project.settings.target(name)
@@ -106,7 +107,7 @@ class Predicates:
         return Truth(only, words)
 
     def _built(
-        self, tree: str, target: Target, directories: Sequence[str], base: str
+        self, tree: TreeId, target: Target, directories: Sequence[str], base: str
     ) -> tuple[BuiltTarget, ...]:
         """The CUDA targets of the project in the first of ``directories`` that has one."""
         for directory in directories:

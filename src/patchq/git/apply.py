@@ -19,6 +19,7 @@ from patchq.git.merge import read_stage
 from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git
 from patchq.git.strict import Content, PlainDiff
+from patchq.model.ids import ObjectId, TreeId
 from patchq.scratch import scratch_root
 
 
@@ -26,7 +27,7 @@ from patchq.scratch import scratch_root
 class Applied:
     """A patch in place: the new tree, and each path it changed as it was and as it is."""
 
-    tree: str
+    tree: TreeId
     before: Entries
     after: Entries
 
@@ -52,7 +53,7 @@ class Applier:
 
     def apply(
         self,
-        tree: str,
+        tree: TreeId,
         diff: bytes,
         paths: Collection[str],
         *,
@@ -92,9 +93,9 @@ class Applier:
         return applied
 
     def _keep(self, file: Content | None) -> Entry | None:
-        return Entry(file.mode, self._objects.write("blob", file.content)) if file else None
+        return Entry(file.mode, self._objects.write_blob(file.content)) if file else None
 
-    def _changed(self, tree: str, before: Entries, after: Entries) -> Applied:
+    def _changed(self, tree: TreeId, before: Entries, after: Entries) -> Applied:
         paths = before.keys() | after.keys()
         changed = sorted(path for path in paths if before.get(path) != after.get(path))
         changes = {path: after.get(path) for path in changed}
@@ -118,7 +119,7 @@ class Applier:
         rows = listed.stdout.split(b"\0")[:-1]
         return tuple(decode_path(row.split(b"\t", 2)[2]) for row in rows)
 
-    def _visible(self, tree: str, paths: Collection[str]) -> dict[str, Entry | None]:
+    def _visible(self, tree: TreeId, paths: Collection[str]) -> dict[str, Entry | None]:
         visible = self._objects.files(tree, paths)
         for path in paths:
             blocker = self._objects.blocker(tree, path, paths)
@@ -196,6 +197,6 @@ def _read_index(file: Path) -> dict[str, Entry]:
     with file.open("rb") as stream:
         _, entries, _, _ = read_cache(stream)
     return {
-        str(path): Entry(f"{entry.mode:o}", entry.binsha.hex())
+        str(path): Entry(f"{entry.mode:o}", ObjectId(entry.binsha.hex()))
         for (path, _stage), entry in entries.items()
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from patchq.git.objects import decode_path, object_id
 from patchq.git.process import Git
+from patchq.model.ids import BlobId, ObjectId, TreeId
 
 _BATCH = 1000
 
@@ -17,17 +18,17 @@ class TreeFile:
 
     path: str
     mode: str
-    oid: str
+    oid: ObjectId
     size: int | None
 
 
-def list_files(git: Git, tree: str) -> tuple[TreeFile, ...]:
+def list_files(git: Git, tree: TreeId) -> tuple[TreeFile, ...]:
     """Every file below ``tree`` (git-ls-tree)."""
     rows = git.run("ls-tree", "-r", "-z", "-l", "--full-tree", tree).stdout.split(b"\0")
     return tuple(_file(row) for row in rows if row)
 
 
-def read_blobs(git: Git, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def read_blobs(git: Git, oids: Sequence[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
     """The content of each blob; one that is missing or damaged is left out."""
     for first in range(0, len(oids), _BATCH):
         asked = oids[first : first + _BATCH]
@@ -41,13 +42,16 @@ def read_blobs(git: Git, oids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
                 kind, size = rest[0], int(rest[1])
                 content = output[at : at + size]
                 at += size + 1
-                if object_id(kind, content) == oid.decode():
-                    yield oid.decode(), content
+                if (found := object_id(kind, content)) == oid.decode():
+                    yield BlobId(found), content
 
 
 def _file(row: bytes) -> TreeFile:
     head, _, path = row.partition(b"\t")
     mode, _, oid, size = head.split()
     return TreeFile(
-        decode_path(path), mode.decode(), oid.decode(), None if size == b"-" else int(size)
+        decode_path(path),
+        mode.decode(),
+        ObjectId(oid.decode()),
+        None if size == b"-" else int(size),
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from patchq.git.commits import read_commit
 from patchq.git.process import Git
 from patchq.git.store import Store
+from patchq.model.ids import CommitId, TreeId, commit_ids
 
 _CONFIG = """\
 [core]
@@ -25,13 +26,13 @@ _CONFIG = """\
 class CommitToMake:
     """A commit to make: ``author`` is ``Name <mail>``, ``date`` git's raw form."""
 
-    tree: str
+    tree: TreeId
     message: str
     author: str
     date: str
 
 
-def commit_changes(store: Store, base: str, changes: Sequence[CommitToMake]) -> str:
+def commit_changes(store: Store, base: CommitId, changes: Sequence[CommitToMake]) -> CommitId:
     """Commits on ``base``, one after another; the id of the last.
 
     Committer and date are the author's, so that nothing of the machine gets into the id.
@@ -49,12 +50,14 @@ def commit_changes(store: Store, base: str, changes: Sequence[CommitToMake]) -> 
     return commit
 
 
-def write_repository(store: Store, base: str, tip: str, branch: str, tag: str, to: Path) -> None:
+def write_repository(
+    store: Store, base: CommitId, tip: CommitId, branch: str, tag: str, to: Path
+) -> None:
     """A bare repository at ``to``: ``tip`` on ``branch``, which HEAD is, and ``base`` as ``tag``.
 
     Raises :class:`~patchq.errors.UpstreamError` if an object is missing or damaged.
     """
-    commits = store.git.text("rev-list", tip, f"^{base}").split()
+    commits = commit_ids(store.git.text("rev-list", tip, f"^{base}").split())
     trees = [store.describe(commit)[0] for commit in (*commits, base)]
     store.objects.verify_files(*trees)
     for directory in ("objects/pack", "objects/info", "refs/heads", "refs/tags"):

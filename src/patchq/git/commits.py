@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 from patchq.errors import UpstreamError
 from patchq.git.objects import Objects
+from patchq.model.ids import CommitId, ObjectId, TreeId, commit_ids
 
 _TIME = re.compile(rb" (\d{1,11}) ([-+])([01]\d[0-5]\d)$")
 _SIGNATURE = re.compile(r"(.*) (\d+ [-+]\d{4})$")
@@ -17,15 +18,15 @@ _SIGNATURE = re.compile(r"(.*) (\d+ [-+]\d{4})$")
 class Commit:
     """A commit; ``author`` is ``Name <mail>``, ``date`` the author's in git's raw form."""
 
-    oid: str
-    tree: str
-    parents: tuple[str, ...]
+    oid: CommitId
+    tree: TreeId
+    parents: tuple[CommitId, ...]
     author: str
     date: str
     message: str
 
 
-def committed(objects: Objects, oid: str) -> datetime:
+def committed(objects: Objects, oid: CommitId) -> datetime:
     """When the commit ``oid`` was committed, in its own zone."""
     for line in objects.read(oid).partition(b"\n\n")[0].split(b"\n"):
         if line.startswith(b"committer ") and (match := _TIME.search(line)):
@@ -35,7 +36,7 @@ def committed(objects: Objects, oid: str) -> datetime:
     raise UpstreamError(f"commit {oid} has no committer's date")
 
 
-def read_commit(objects: Objects, oid: str) -> Commit:
+def read_commit(objects: Objects, oid: CommitId) -> Commit:
     """The commit ``oid``; raises :class:`~patchq.git.objects.MissingObjectError`."""
     head, _, body = objects.read(oid).partition(b"\n\n")
     fields: dict[str, list[str]] = {}
@@ -49,6 +50,5 @@ def read_commit(objects: Objects, oid: str) -> Commit:
         text = body.decode("latin-1")
     author = _SIGNATURE.match(fields["author"][0])
     assert author is not None
-    return Commit(
-        oid, fields["tree"][0], tuple(fields.get("parent", ())), author[1], author[2], text
-    )
+    tree = TreeId(ObjectId(fields["tree"][0]))
+    return Commit(oid, tree, commit_ids(fields.get("parent", ())), author[1], author[2], text)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from patchq.git.objects import OURS, Objects
 from patchq.git.process import Git
+from patchq.model.ids import TreeId
 
 
 @dataclass(frozen=True)
 class Version:
     """A change from one tree to another; ``author`` is ``Name <mail> seconds zone``."""
 
-    before: str
-    after: str
+    before: TreeId
+    after: TreeId
     message: str
     author: str = OURS
 

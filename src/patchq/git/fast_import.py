@@ -8,6 +8,7 @@ from datetime import datetime
 
 from patchq.git.objects import encode_path
 from patchq.git.process import EMAIL, IDENTITY, Git
+from patchq.model.ids import CommitId, TreeId, commit_id, tree_id
 
 
 def is_ref(git: Git, name: str) -> bool:
@@ -17,7 +18,7 @@ def is_ref(git: Git, name: str) -> bool:
 
 def commit_files(
     git: Git, ref: str, message: str, date: datetime, files: Iterable[tuple[str, str, bytes]]
-) -> tuple[str, str]:
+) -> tuple[CommitId, TreeId]:
     """A commit without parents at ``ref`` of ``files`` (path, mode, content); its id and tree.
 
     What the ref pointed to before is no longer reached from it.
@@ -35,4 +36,4 @@ def commit_files(
     parts.append(b'get-mark :1\nls :1 ""\ndone\n')
     out = git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts)).stdout
     commit, tree_line = out.decode().splitlines()
-    return commit, tree_line.split()[2]
+    return commit_id(commit), tree_id(tree_line.split()[2])

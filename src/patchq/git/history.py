@@ -10,6 +10,7 @@ from functools import cached_property
 from patchq.git.objects import decode_path
 from patchq.git.process import Git
 from patchq.model.diff import FileChange, scan
+from patchq.model.ids import CommitId, TreeId, commit_id, commit_ids, tree_id
 
 _FORMAT = "%x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
 _DETAILS = "%H%x00%P%x00%T%x00%cI%x00%s%x00%an <%ae>%x00%ad%x00%B"
@@ -34,9 +35,9 @@ class Touch:
 class CommitInfo:
     """A commit, with the touches of the paths that were asked for."""
 
-    oid: str
-    parents: tuple[str, ...]
-    tree: str
+    oid: CommitId
+    parents: tuple[CommitId, ...]
+    tree: TreeId
     date: str
     subject: str
     touches: tuple[Touch, ...] = ()
@@ -56,7 +57,7 @@ class CommitDetails:
 class CommitEdits:
     """What a commit did to some files, without context lines."""
 
-    oid: str
+    oid: CommitId
     files: tuple[FileChange, ...]
 
 
@@ -67,16 +68,16 @@ class History:
         self._git = git
 
     @cached_property
-    def ends(self) -> frozenset[str]:
+    def ends(self) -> frozenset[CommitId]:
         """The commits behind which a shallow store has no history (gitrepository-layout).
 
         git shows them as if they had added every file.
         """
         file = self._git.directory / "shallow" if self._git.directory else None
-        return frozenset(file.read_text().split() if file and file.is_file() else ())
+        return frozenset(commit_ids(file.read_text().split()) if file and file.is_file() else ())
 
     def touching(
-        self, old: str, new: str, paths: Sequence[str], *, merges: bool = False
+        self, old: CommitId, new: CommitId, paths: Sequence[str], *, merges: bool = False
     ) -> tuple[CommitInfo, ...]:
         """Commits reachable from ``new`` and not from ``old`` that touch ``paths``, oldest first.
 
@@ -94,7 +95,7 @@ class History:
             asked = names
 
     def _log(
-        self, old: str, new: str, paths: Sequence[str], merges: bool
+        self, old: CommitId, new: CommitId, paths: Sequence[str], merges: bool
     ) -> tuple[CommitInfo, ...]:
         """The commits that touch ``paths`` (any, where none are given), with all they touch."""
         # --full-diff shows both ends of a rename although only one of them is asked for;
@@ -121,7 +122,7 @@ class History:
         ).stdout
         return tuple(commit for commit in _commits(output) if commit.oid not in self.ends)
 
-    def edits(self, old: str, new: str, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
+    def edits(self, old: CommitId, new: CommitId, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
         """The edits of ``paths`` between two commits, newest first; merges are passed over."""
         output = self._git.run(
             "--literal-pathspecs",
@@ -142,12 +143,14 @@ class History:
         ).stdout
         _, *records = _RECORD.split(output)
         return tuple(
-            CommitEdits(oid.decode(), scan(diff))
-            for oid, diff in zip(records[::2], records[1::2], strict=True)
-            if oid.decode() not in self.ends
+            CommitEdits(oid, scan(diff))
+            for raw, diff in zip(records[::2], records[1::2], strict=True)
+            if (oid := commit_id(raw.decode())) not in self.ends
         )
 
-    def mentioning(self, tip: str, text: str, old: str | None = None) -> tuple[CommitInfo, ...]:
+    def mentioning(
+        self, tip: CommitId, text: str, old: CommitId | None = None
+    ) -> tuple[CommitInfo, ...]:
         """The commits up to ``tip`` (and not in ``old``) with ``text`` in their message.
 
         Newest first, without touches.
@@ -164,22 +167,22 @@ class History:
         ).stdout
         return tuple(_commits(output))
 
-    def details(self, commit: str) -> CommitDetails:
+    def details(self, commit: CommitId) -> CommitDetails:
         """One commit, with author and message."""
         text = self._git.text("show", "-s", "--date=raw", f"--format={_DETAILS}", commit)
         oid, parents, tree, date, subject, author, moment, message = text.split("\0")
-        info = CommitInfo(oid, tuple(parents.split()), tree, date, subject)
+        info = CommitInfo(commit_id(oid), commit_ids(parents.split()), tree_id(tree), date, subject)
         return CommitDetails(info, author, moment, message)
 
-    def between(self, old: str, new: str) -> tuple[str, ...]:
+    def between(self, old: CommitId, new: CommitId) -> tuple[CommitId, ...]:
         """The ids of the commits of ``new`` that are not in ``old``, oldest first, no merges."""
-        return tuple(
+        return commit_ids(
             self._git.text(
                 "rev-list", "--reverse", "--topo-order", "--no-merges", new, f"^{old}"
             ).split()
         )
 
-    def merges(self, old: str, new: str) -> tuple[CommitInfo, ...]:
+    def merges(self, old: CommitId, new: CommitId) -> tuple[CommitInfo, ...]:
         """The merges of ``new`` that are not in ``old``, oldest first, without touches."""
         output = self._git.run(
             *("log", "--reverse", "--topo-order", "--merges", "-z", f"--format={_FORMAT}"),
@@ -187,36 +190,37 @@ class History:
         ).stdout
         return tuple(_commits(output))
 
-    def parents(self, old: str, new: str) -> dict[str, tuple[str, ...]]:
+    def parents(self, old: CommitId, new: CommitId) -> dict[CommitId, tuple[CommitId, ...]]:
         """Each commit of ``new`` that is not in ``old``, with its parents."""
         rows = self._git.text("rev-list", "--parents", new, f"^{old}").splitlines()
-        found = (row.split() for row in rows)
+        found = (commit_ids(row.split()) for row in rows)
         return {oid: tuple(parents) for oid, *parents in found}
 
-    def first_parents(self, old: str, new: str) -> tuple[str, ...]:
+    def first_parents(self, old: CommitId, new: CommitId) -> tuple[CommitId, ...]:
         """The commits of ``new`` that ``old`` lacks, by first parents, oldest first; their ids."""
-        return tuple(
+        return commit_ids(
             self._git.text("rev-list", "--reverse", "--first-parent", new, f"^{old}").split()
         )
 
-    def merge_base(self, one: str, other: str) -> str | None:
+    def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """The best common ancestor of two commits, None if they have none."""
         result = self._git.run("merge-base", one, other, allow=(0, 1))
-        return result.stdout.decode().strip() or None
+        found = result.stdout.decode().strip()
+        return commit_id(found) if found else None
 
-    def changed(self, old: str, new: str) -> tuple[str, ...]:
+    def changed(self, old: TreeId, new: TreeId) -> tuple[str, ...]:
         """The paths in which two trees differ, a rename counting as both its names."""
         output = self._git.run(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", old, new
         ).stdout
         return tuple(map(decode_path, output.split(b"\0")[:-1]))
 
-    def contains(self, commit: str, descendant: str) -> bool:
+    def contains(self, commit: CommitId, descendant: CommitId) -> bool:
         """Whether ``commit`` is an ancestor of ``descendant`` (or the same)."""
         result = self._git.run("merge-base", "--is-ancestor", commit, descendant, allow=(0, 1))
         return result.status == 0
 
-    def added_lines(self, commit: str) -> frozenset[bytes]:
+    def added_lines(self, commit: CommitId) -> frozenset[bytes]:
         """The lines that a commit adds to text files, stripped."""
         diff = self._git.run(
             *("diff-tree", "-p", "-U0", "--root", "--no-commit-id", "--no-color", commit),
@@ -225,7 +229,7 @@ class History:
         hunks = (hunk for change in scan(diff) for hunk in change.hunks)
         return frozenset(line.strip() for hunk in hunks for line in hunk.added)
 
-    def messages(self, commits: Sequence[str]) -> dict[str, str]:
+    def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each of ``commits``, by id."""
         if not commits:
             return {}
@@ -238,9 +242,9 @@ class History:
             stdin="".join(f"{commit}\n" for commit in commits).encode(),
         ).stdout.decode(errors="replace")
         records = (record.partition("\n") for record in output.split("\0") if record)
-        return {oid: message for oid, _, message in records}
+        return {commit_id(oid): message for oid, _, message in records}
 
-    def subjects(self, old: str, new: str) -> tuple[CommitInfo, ...]:
+    def subjects(self, old: CommitId, new: CommitId) -> tuple[CommitInfo, ...]:
         """Every commit of ``new`` that is not in ``old``, oldest first, without touches."""
         output = self._git.run(
             "log", "--reverse", "--topo-order", "-z", f"--format={_FORMAT}", new, f"^{old}"
@@ -291,9 +295,9 @@ def _commits(output: bytes) -> Iterator[CommitInfo]:
                 yield replace(commit, touches=tuple(touches))
             parents, tree, date, subject = (next(fields) for _ in range(4))
             commit = CommitInfo(
-                oid=start[1].decode(),
-                parents=tuple(parents.decode().split()),
-                tree=tree.decode(),
+                oid=commit_id(start[1].decode()),
+                parents=commit_ids(parents.decode().split()),
+                tree=tree_id(tree.decode()),
                 date=date.decode(),
                 subject=subject.decode(errors="replace"),
             )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.errors import UpstreamError
+from patchq.model.ids import ObjectId
 
 _OBJECT = re.compile(r"[0-9a-f]{40}")
 _PARTIAL = re.compile(r"^\s*(promisor\s*=\s*true|partialclone\s*=)", re.IGNORECASE | re.MULTILINE)
@@ -79,7 +80,7 @@ class Lender:
                 return str(url.group(1))
         return None
 
-    def ref(self, name: str) -> str | None:
+    def ref(self, name: str) -> ObjectId | None:
         """The object id that the ref of this full name (``refs/tags/v1``) holds, if any.
 
         Raises :class:`UpstreamError` if the ref is damaged, or the refs are kept in a form that
@@ -94,7 +95,7 @@ class Lender:
         for _ in range(_SYMBOLIC_DEPTH):
             value = self._value(target)
             if value is None or _OBJECT.fullmatch(value):
-                return value
+                return None if value is None else ObjectId(value)
             if not value.startswith("ref: "):
                 break
             target = value.removeprefix("ref: ")
@@ -102,23 +103,23 @@ class Lender:
             f"ref {name} of {self.directory} is damaged", hint="`git fsck` there says more."
         )
 
-    def refs(self, prefix: str) -> dict[str, str]:
+    def refs(self, prefix: str) -> dict[str, ObjectId]:
         """The ids that the refs below ``prefix`` (``refs/patches/main/``) hold, by what follows it.
 
         Refs that hold no id of their own are left out.
         """
-        found: dict[str, str] = {}
+        found: dict[str, ObjectId] = {}
         packed = self.directory / "packed-refs"
         lines = packed.read_text(errors="surrogateescape").split("\n") if packed.is_file() else ()
         for line in lines:
             oid, _, name = line.partition(" ")
             if _OBJECT.fullmatch(oid) and name.startswith(prefix):
-                found[name.removeprefix(prefix)] = oid
+                found[name.removeprefix(prefix)] = ObjectId(oid)
         top = self.directory / prefix
         for file in sorted(top.rglob("*")) if top.is_dir() else ():
             value = file.read_text(errors="replace").strip() if file.is_file() else ""
             if _OBJECT.fullmatch(value):
-                found[str(file.relative_to(top))] = value
+                found[str(file.relative_to(top))] = ObjectId(value)
         return found
 
     def _value(self, name: str) -> str | None:

@@ -7,6 +7,7 @@ import re
 from patchq.git.identity import identity
 from patchq.git.objects import Objects
 from patchq.git.process import Git
+from patchq.model.ids import TreeId
 
 # Everything of a diff's form that a user's configuration or a later git could change.
 _DIFF_FORM = (
@@ -48,21 +49,21 @@ class Mailer:
         self._git = git
         self._objects = objects
 
-    def diff(self, old: str, new: str, *, strip: int = 1) -> bytes:
+    def diff(self, old: TreeId, new: TreeId, *, strip: int = 1) -> bytes:
         """The diff from tree ``old`` to ``new``, to be applied with ``-p<strip>``."""
         self._objects.write_differing((old, new))
         return self._git.run(
             "diff-tree", "-r", "-p", *_DIFF_FORM, *_prefixes(strip), old, new
         ).stdout
 
-    def unmoved(self, old: str, new: str) -> bytes:
+    def unmoved(self, old: TreeId, new: TreeId) -> bytes:
         """The same with a file that moved as one that is deleted and one that is added."""
         self._objects.write_differing((old, new))
         return self._git.run(
             "diff-tree", "-r", "-p", *_DIFF_FORM, "--no-renames", *_prefixes(1), old, new
         ).stdout
 
-    def mail(self, old: str, new: str, *, message: str, author: str, date: str) -> bytes:
+    def mail(self, old: TreeId, new: TreeId, *, message: str, author: str, date: str) -> bytes:
         """The change from tree ``old`` to ``new`` as ``git format-patch`` writes it.
 
         ``author`` is ``Name <mail>``, ``date`` git's raw form (``seconds +zone``).

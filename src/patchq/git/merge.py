@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from patchq.git.objects import Entry, Objects, decode_path, encode_path
 from patchq.git.process import Git, GitFailedError, Result
+from patchq.model.ids import BlobId, ObjectId, TreeId, tree_id
 from patchq.scratch import scratch_root
 
 _FILE = "100644"
 _REGULAR = frozenset({_FILE, "100755"})
 
-_Blobs = tuple[str, str, str]
+_Side = TypeVar("_Side", TreeId, BlobId)
+_Blobs = tuple[BlobId, BlobId, BlobId]
 """One file: base, ours, theirs."""
 
 
@@ -28,9 +31,9 @@ _Blobs = tuple[str, str, str]
 class MergeQuestion:
     """A merge to be made: three trees."""
 
-    base: str
-    ours: str
-    theirs: str
+    base: TreeId
+    ours: TreeId
+    theirs: TreeId
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Stage:
 
     number: int
     mode: str
-    oid: str
+    oid: ObjectId
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Merged:
     Where it is not clean there are conflict markers inside; what they call the sides means nothing.
     """
 
-    tree: str
+    tree: TreeId
     clean: bool = True
     conflicts: tuple[tuple[str, Stage], ...] = ()
 
@@ -79,12 +82,12 @@ class Merger:
         self._git = git
         self._objects = objects
         self._known: dict[MergeQuestion, Merged] = {}
-        self._files: dict[_Blobs, tuple[str, bool]] = {}
+        self._files: dict[_Blobs, tuple[BlobId, bool]] = {}
         self.ahead: Callable[[], Iterable[MergeQuestion]] = tuple
         """Tells, when git is about to be asked, what it will likely be asked next: for one process
         to answer all of it."""
 
-    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+    def merge(self, base: TreeId, ours: TreeId, theirs: TreeId) -> Merged:
         """One merge; see :meth:`merge_all`."""
         return self.merge_all([MergeQuestion(base, ours, theirs)])[0]
 
@@ -137,7 +140,8 @@ class Merger:
             merged = self._objects.tree(answers[-1].tree)
             conflicted = set(answers[-1].conflicted_paths)
             self._files.update(
-                (blobs, (merged[name].oid, name not in conflicted)) for name, blobs in names.items()
+                (blobs, (merged[name].blob_id, name not in conflicted))
+                for name, blobs in names.items()
             )
 
     def _edits(self, question: MergeQuestion) -> _Edits | None:
@@ -150,7 +154,7 @@ class Merger:
                 modes = {entry.mode if entry else None for entry in entries}
                 if len(modes) != 1 or not modes <= _REGULAR:
                     return None
-                first, second, third = (entry.oid for entry in entries if entry)
+                first, second, third = (entry.blob_id for entry in entries if entry)
                 found[path] = first, second, third
         return _Edits(question, found)
 
@@ -169,7 +173,7 @@ class Merger:
         tree = self._objects.overlay(edits.question.base, changed)
         return Merged(tree, not conflicts, tuple(conflicts))
 
-    def _mode(self, tree: str, path: str) -> str:
+    def _mode(self, tree: TreeId, path: str) -> str:
         entry = self._objects.file(tree, path)
         assert entry is not None
         return entry.mode
@@ -213,7 +217,7 @@ class Merger:
             ).stdout
 
 
-def _trivial(sides: tuple[str, str, str]) -> str | None:
+def _trivial(sides: tuple[_Side, _Side, _Side]) -> _Side | None:
     base, ours, theirs = sides
     if ours in (base, theirs):
         return theirs
@@ -227,7 +231,7 @@ def read_stage(row: bytes) -> tuple[str, Stage]:
     """
     words, _, path = row.partition(b"\t")
     mode, oid, number = words.decode().split()
-    return decode_path(path), Stage(int(number), mode, oid)
+    return decode_path(path), Stage(int(number), mode, ObjectId(oid))
 
 
 def _parse(raw: bytes) -> list[Merged]:
@@ -235,7 +239,7 @@ def _parse(raw: bytes) -> list[Merged]:
     answers = []
     fields = iter(raw.split(b"\0")[:-1])
     for status in fields:
-        tree = next(fields).decode()
+        tree = tree_id(next(fields).decode())
         conflicts = []
         for field in fields:
             if not field:

@@ -14,6 +14,8 @@ from pathlib import Path
 from gitdb.base import OStream
 from gitdb.pack import PackEntity
 
+from patchq.model.ids import ObjectId
+
 _FEW = 4
 """Up to so many are written one by one: each pack is one more place where git looks."""
 
@@ -29,18 +31,18 @@ class NewObjects:
 
     def __init__(self, directory: Path):
         self._directory = directory
-        self._held: dict[str, tuple[str, bytes]] = {}
+        self._held: dict[ObjectId, tuple[str, bytes]] = {}
         self._size = 0
         self._packs = 0
 
-    def add(self, oid: str, kind: str, content: bytes) -> None:
+    def add(self, oid: ObjectId, kind: str, content: bytes) -> None:
         """Hold an object that is not there yet."""
         self._held[oid] = kind, content
         self._size += len(content)
         if self._size > _MOST:
             self.flush()
 
-    def get(self, oid: str) -> bytes | None:
+    def get(self, oid: ObjectId) -> bytes | None:
         """The content of an object that is still held."""
         held = self._held.get(oid)
         return None if held is None else held[1]
@@ -71,7 +73,7 @@ class NewObjects:
             PackEntity.write_pack(streams, pack.write, index.write, len(streams), _FASTEST)
         (folder / f"{name}.idx").write_bytes(index.getvalue())
 
-    def _write_loose(self, oid: str, kind: str, content: bytes) -> None:
+    def _write_loose(self, oid: ObjectId, kind: str, content: bytes) -> None:
         """Write a loose object (gitrepository-layout(5)).
 
         The directory is ours alone, and git is asked about an object only after this: it needs

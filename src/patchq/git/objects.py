@@ -21,11 +21,12 @@ from git.cmd import Git as GitCommand
 from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.newobjects import NewObjects
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
+from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
 GITLINK_MODE = "160000"
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+EMPTY_TREE = TreeId(ObjectId("4b825dc642cb6eb9a060e54bf8d69288fbee4904"))
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
 
@@ -39,7 +40,7 @@ _MANY = 64
 class MissingObjectError(UpstreamError):
     """An object that history refers to is in no store we may read."""
 
-    def __init__(self, oid: str):
+    def __init__(self, oid: ObjectId):
         super().__init__(
             f"object {oid} is missing from the upstream store",
             hint="The clone that lent it may have been repacked, moved or cut: run `patchq fetch`, "
@@ -51,7 +52,7 @@ class MissingObjectError(UpstreamError):
 class DamagedObjectError(UpstreamError):
     """An object has other content than its id says."""
 
-    def __init__(self, oid: str):
+    def __init__(self, oid: ObjectId):
         super().__init__(
             f"object {oid} is damaged: its content is not what its id says",
             hint="`git fsck` in the clone that lends its objects, or in .patchq/store.git, says "
@@ -65,12 +66,23 @@ class Entry:
     """One entry of a tree: its mode as git writes it in trees (``100644``) and its object id."""
 
     mode: str
-    oid: str
+    oid: ObjectId
 
     @property
     def is_tree(self) -> bool:
         """True for a directory."""
         return self.mode == TREE_MODE
+
+    @property
+    def tree_id(self) -> TreeId:
+        """The id of a directory."""
+        assert self.is_tree
+        return TreeId(self.oid)
+
+    @property
+    def blob_id(self) -> BlobId:
+        """The id of a file or symlink."""
+        return BlobId(self.oid)
 
 
 Entries = Mapping[str, Entry | None]
@@ -102,13 +114,13 @@ class Objects:
         self._fetch_missing = fetch_missing
         self._new = git.held = NewObjects(scratch)
         self._recent = _Recent()
-        self._derived: dict[str, _Derived] = {}
-        self._written: set[str] = set()
-        self._sound: set[str] = set()
-        self._sound_below: set[str] = set()
-        self._trees: dict[str, dict[str, Entry]] = {}
+        self._derived: dict[ObjectId, _Derived] = {}
+        self._written: set[ObjectId] = set()
+        self._sound: set[ObjectId] = set()
+        self._sound_below: set[TreeId] = set()
+        self._trees: dict[TreeId, dict[str, Entry]] = {}
 
-    def read(self, oid: str) -> bytes:
+    def read(self, oid: ObjectId) -> bytes:
         """The content of a blob (or the raw bytes of any object).
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
@@ -122,7 +134,7 @@ class Objects:
             self._recent.keep(oid, known)
         return known
 
-    def _read(self, oid: str) -> bytes:
+    def _read(self, oid: ObjectId) -> bytes:
         try:
             found, kind, _, content = cast(
                 "tuple[bytes, bytes, int, bytes]", self._reader.get_object_data(oid)
@@ -133,16 +145,16 @@ class Objects:
             if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
                 return self._read(oid)
             raise MissingObjectError(oid) from error
-        self._check(found.decode(), kind, content)
+        self._check(ObjectId(found.decode()), kind, content)
         return content
 
-    def _check(self, oid: str, kind: bytes, content: bytes) -> None:
+    def _check(self, oid: ObjectId, kind: bytes, content: bytes) -> None:
         if oid not in self._sound:
             if object_id(kind, content) != oid:
                 raise DamagedObjectError(oid)
             self._sound.add(oid)
 
-    def verify(self, oids: Iterable[str]) -> None:
+    def verify(self, oids: Iterable[ObjectId]) -> None:
         """Have these objects here, each with the content that its id says, for a process of git.
 
         Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
@@ -156,7 +168,7 @@ class Objects:
             if oid not in self._sound:
                 self.read(oid)
 
-    def _verify_many(self, oids: Sequence[str]) -> None:
+    def _verify_many(self, oids: Sequence[ObjectId]) -> None:
         """Check those of ``oids`` that are here, by one process."""
         process = self._git.start(("cat-file", "--batch", "--buffer"))
         assert process.stdin
@@ -169,16 +181,16 @@ class Objects:
                 if size:
                     content = process.stdout.read(int(size[0]))
                     process.stdout.read(1)
-                    self._check(oid.decode(), kind, content)
+                    self._check(ObjectId(oid.decode()), kind, content)
 
-    def verify_files(self, *trees: str) -> None:
+    def verify_files(self, *trees: TreeId) -> None:
         """:meth:`verify` all files below ``trees``."""
         fresh = [tree for tree in trees if tree not in self._sound_below]
         files = (entry for tree in fresh for _, entry in self.walk(tree))
         self.verify(entry.oid for entry in files if entry.mode != GITLINK_MODE)
         self._sound_below.update(fresh)
 
-    def write_differing(self, *pairs: tuple[str, str]) -> None:
+    def write_differing(self, *pairs: tuple[TreeId, TreeId]) -> None:
         """Have the derived blobs in which two trees differ, for a process of git."""
         if not self._derived:
             return
@@ -187,7 +199,7 @@ class Objects:
             entries = (self.file(tree, path) for tree in (old, new) for path in paths)
             self._write_derived(entry.oid for entry in entries if entry)
 
-    def _write_derived(self, oids: Iterable[str]) -> None:
+    def _write_derived(self, oids: Iterable[ObjectId]) -> None:
         for oid in oids:
             derived = self._derived.pop(oid, None)
             if derived is not None:
@@ -201,7 +213,7 @@ class Objects:
         """Look for objects anew, where others lend theirs by now."""
         self._reader.clear_cache()
 
-    def has(self, oid: str) -> bool:
+    def has(self, oid: ObjectId) -> bool:
         """Whether the object can be read here."""
         if oid in self._written:
             return True
@@ -213,8 +225,8 @@ class Objects:
             return False
         return True
 
-    def write(self, kind: str, content: bytes) -> str:
-        """Have an object of ``kind`` (blob, tree, commit); returns its id.
+    def write(self, kind: str, content: bytes) -> ObjectId:
+        """Have an object of ``kind`` (blob, tree, commit, tag); returns its id.
 
         Processes of git see it from their start on.
         """
@@ -225,14 +237,18 @@ class Objects:
             self._derived.pop(oid, None)
         return oid
 
-    def derive(self, base: str, start: int, end: int, text: bytes) -> str:
+    def write_blob(self, content: bytes) -> BlobId:
+        """:meth:`write` a blob."""
+        return BlobId(self.write("blob", content))
+
+    def derive(self, base: BlobId, start: int, end: int, text: bytes) -> BlobId:
         """Have the blob that is ``base`` with ``text`` from ``start`` to ``end``; returns its id.
 
         It is made when it is read. A process of git sees it only after :meth:`verify` or
         :meth:`write_differing`.
         """
         derived = _Derived(base, start, end, text)
-        oid = object_id(b"blob", self._made(derived))
+        oid = BlobId(object_id(b"blob", self._made(derived)))
         if oid not in self._written:
             self._derived[oid] = derived
             self._written.add(oid)
@@ -240,24 +256,24 @@ class Objects:
 
     def write_commit(
         self,
-        tree: str,
-        parents: Sequence[str] = (),
+        tree: TreeId,
+        parents: Sequence[CommitId] = (),
         *,
         message: str,
         author: str = OURS,
         committer: str = OURS,
-    ) -> str:
+    ) -> CommitId:
         """Store a commit; ``author`` and ``committer`` are ``Name <mail> seconds zone``."""
         message = message.replace("\0", "\N{REPLACEMENT CHARACTER}")  # git reads no further
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         text = "\n".join([*head, f"author {author}", f"committer {committer}", "", message])
-        return self.write("commit", text.encode("utf-8", "surrogateescape"))
+        return CommitId(self.write("commit", text.encode("utf-8", "surrogateescape")))
 
-    def commit_tree(self, commit: str) -> str:
+    def commit_tree(self, commit: CommitId) -> TreeId:
         """The tree of a commit (its first line, gitformat-commit)."""
-        return self.read(commit)[5:45].decode("ascii")
+        return TreeId(ObjectId(self.read(commit)[5:45].decode("ascii")))
 
-    def tree(self, oid: str) -> Mapping[str, Entry]:
+    def tree(self, oid: TreeId) -> Mapping[str, Entry]:
         """The entries of one tree object, by name."""
         known = self._trees.get(oid)
         if known is None:
@@ -265,26 +281,26 @@ class Objects:
             self._trees[oid] = known
         return known
 
-    def entry(self, tree: str, path: str) -> Entry | None:
+    def entry(self, tree: TreeId, path: str) -> Entry | None:
         """What stands at ``path`` in ``tree``, None if nothing does."""
         *parents, name = path.split("/")
         for parent in parents:
             step = self.tree(tree).get(parent)
             if step is None or not step.is_tree:
                 return None
-            tree = step.oid
+            tree = step.tree_id
         return self.tree(tree).get(name)
 
-    def file(self, tree: str, path: str) -> Entry | None:
+    def file(self, tree: TreeId, path: str) -> Entry | None:
         """What stands at ``path`` unless it is a directory."""
         entry = self.entry(tree, path)
         return None if entry is None or entry.is_tree else entry
 
-    def files(self, tree: str, paths: Iterable[str]) -> dict[str, Entry | None]:
+    def files(self, tree: TreeId, paths: Iterable[str]) -> dict[str, Entry | None]:
         """:meth:`file` for each path."""
         return {path: self.file(tree, path) for path in paths}
 
-    def blocker(self, tree: str, path: str, leaving: Collection[str] = ()) -> str | None:
+    def blocker(self, tree: TreeId, path: str, leaving: Collection[str] = ()) -> str | None:
         """The file (or symlink) in ``tree`` because of which there can be none at ``path``.
 
         It stands in the place of a directory above ``path``, or in a directory at ``path``. Those
@@ -298,12 +314,12 @@ class Objects:
             if not step.is_tree:
                 ancestor = "/".join(parents[:depth])
                 return None if ancestor in leaving else ancestor
-            tree = step.oid
+            tree = step.tree_id
         found = self.tree(tree).get(name)
-        below = self.walk(found.oid, f"{path}/") if found and found.is_tree else ()
+        below = self.walk(found.tree_id, f"{path}/") if found and found.is_tree else ()
         return next((file for file, _ in below if file not in leaving), None)
 
-    def content(self, tree: str, path: str) -> bytes | None:
+    def content(self, tree: TreeId, path: str) -> bytes | None:
         """The bytes of the file at ``path`` in ``tree``, None if there is none."""
         entry = self.file(tree, path)
         return None if entry is None or entry.mode == GITLINK_MODE else self.read(entry.oid)
@@ -312,16 +328,16 @@ class Objects:
         """The bytes of a file (a symlink's are its target); none of a submodule, or of nothing."""
         return b"" if entry is None or entry.mode == GITLINK_MODE else self.read(entry.oid)
 
-    def walk(self, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+    def walk(self, tree: TreeId, prefix: str = "") -> Iterator[tuple[str, Entry]]:
         """Every file below ``tree``, depth first, with its full path."""
         for name, entry in self.tree(tree).items():
             path = f"{prefix}{name}"
             if entry.is_tree:
-                yield from self.walk(entry.oid, f"{path}/")
+                yield from self.walk(entry.tree_id, f"{path}/")
             else:
                 yield path, entry
 
-    def differing(self, old: str, new: str, prefix: str = "") -> Iterator[str]:
+    def differing(self, old: TreeId, new: TreeId, prefix: str = "") -> Iterator[str]:
         """The paths of the files that differ between two trees; equal directories are not read."""
         if old == new:
             return
@@ -333,10 +349,10 @@ class Objects:
             path = f"{prefix}{name}"
             if any(side is not None and not side.is_tree for side in sides):
                 yield path
-            trees = (side.oid if side and side.is_tree else EMPTY_TREE for side in sides)
+            trees = (side.tree_id if side and side.is_tree else EMPTY_TREE for side in sides)
             yield from self.differing(next(trees), next(trees), f"{path}/")
 
-    def overlay(self, tree: str, changes: Entries) -> str:
+    def overlay(self, tree: TreeId, changes: Entries) -> TreeId:
         """``tree`` with some paths replaced (or removed, where the entry is None).
 
         Only the directories on the way are read and written; one left empty disappears, as git
@@ -358,7 +374,7 @@ class Objects:
             if held is not None and held.is_tree:
                 if entry is None:
                     continue
-                if self.overlay(held.oid, below.pop(name, {})) != EMPTY_TREE:
+                if self.overlay(held.tree_id, below.pop(name, {})) != EMPTY_TREE:
                     raise UpstreamError(f"{name}: a file cannot take the place of a directory")
             if entry is None:
                 entries.pop(name, None)
@@ -370,30 +386,28 @@ class Objects:
                 if all(entry is None for entry in nested.values()):
                     continue
                 raise UpstreamError(f"{name}: a path cannot go through a file or symlink")
-            subtree = self.overlay(step.oid if step else EMPTY_TREE, nested)
+            subtree = self.overlay(step.tree_id if step else EMPTY_TREE, nested)
             if subtree == EMPTY_TREE:
                 entries.pop(name, None)
             else:
                 entries[name] = Entry(TREE_MODE, subtree)
         return self._write_tree(entries)
 
-    def tree_of(self, entries: Entries) -> str:
+    def tree_of(self, entries: Entries) -> TreeId:
         """A tree of just these paths."""
         return self.overlay(EMPTY_TREE, {path: entry for path, entry in entries.items() if entry})
 
-    def _write_tree(self, entries: Mapping[str, Entry]) -> str:
+    def _write_tree(self, entries: Mapping[str, Entry]) -> TreeId:
         # git sorts a directory as if its name ended in a slash
         ordered = sorted(
             (encode_path(name) + (b"/" if entry.is_tree else b""), encode_path(name), entry)
             for name, entry in entries.items()
         )
-        oid = self.write(
-            "tree",
-            b"".join(
-                entry.mode.encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid)
-                for _, name, entry in ordered
-            ),
+        rows = (
+            entry.mode.encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid)
+            for _, name, entry in ordered
         )
+        oid = TreeId(self.write("tree", b"".join(rows)))
         self._trees[oid] = dict(entries)
         return oid
 
@@ -402,7 +416,7 @@ class Objects:
 class _Derived:
     """A blob that is another one with some of its bytes replaced."""
 
-    base: str
+    base: BlobId
     start: int
     end: int
     text: bytes
@@ -412,16 +426,16 @@ class _Recent:
     """What was read last, by id."""
 
     def __init__(self) -> None:
-        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._contents: OrderedDict[ObjectId, bytes] = OrderedDict()
         self._size = 0
 
-    def get(self, oid: str) -> bytes | None:
+    def get(self, oid: ObjectId) -> bytes | None:
         content = self._contents.get(oid)
         if content is not None:
             self._contents.move_to_end(oid)
         return content
 
-    def keep(self, oid: str, content: bytes) -> None:
+    def keep(self, oid: ObjectId, content: bytes) -> None:
         self._contents[oid] = content
         self._size += len(content)
         while self._size > _RECENT:
@@ -429,12 +443,12 @@ class _Recent:
             self._size -= len(oldest)
 
 
-def object_id(kind: bytes, content: bytes) -> str:
+def object_id(kind: bytes, content: bytes) -> ObjectId:
     """The id that git gives an object of this kind and content."""
-    return sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
+    return ObjectId(sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest())
 
 
-def _ask(stdin: IO[bytes], oids: Sequence[str]) -> None:
+def _ask(stdin: IO[bytes], oids: Sequence[ObjectId]) -> None:
     with suppress(BrokenPipeError), stdin:
         stdin.write("".join(f"{oid}\n" for oid in oids).encode())
 
@@ -452,6 +466,6 @@ def _parse_tree(raw: bytes) -> Iterator[tuple[str, Entry]]:
         space = raw.index(b" ", position)
         end = raw.index(b"\0", space)
         mode = raw[position:space].decode()
-        oid = raw[end + 1 : end + 21].hex()
+        oid = ObjectId(raw[end + 1 : end + 21].hex())
         yield decode_path(raw[space + 1 : end]), Entry(mode, oid)
         position = end + 21

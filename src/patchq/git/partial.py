@@ -24,6 +24,7 @@ from patchq.git.lender import borrowed
 from patchq.git.process import Git
 from patchq.git.remote import Remote
 from patchq.kept_answers import KeptAnswers
+from patchq.model.ids import CommitId, ObjectId, commit_id, commit_ids
 
 TIPS = ("refs/upstream/bases", "refs/upstream/main")
 """The refs of the store whose history is upstream's."""
@@ -56,7 +57,7 @@ class _Scope:
     """What a batch takes, in words and as the ids missing of it now."""
 
     words: str
-    find: Callable[[], list[str]]
+    find: Callable[[], list[ObjectId]]
 
 
 class MissingObjects:
@@ -67,9 +68,9 @@ class MissingObjects:
         self._directory = directory
         self._supply = supply
         self._batches = 0
-        self._asked: set[str] = set()
+        self._asked: set[CommitId] = set()
         self._partial = False
-        self._promised: list[str] | None = None
+        self._promised: list[ObjectId] | None = None
 
     def _possible(self) -> bool:
         """Whether a pack came from a server that was asked for a part (gitformat-pack(5))."""
@@ -93,7 +94,7 @@ class MissingObjects:
     def _known(self) -> _Known:
         return _Known(self._directory, self._packs)
 
-    def close(self, commits: Iterable[str]) -> None:
+    def close(self, commits: Iterable[CommitId]) -> None:
         """Bring what is missing of the files of ``commits``, and of the commits between them.
 
         Raises :class:`UpstreamError` if it is not available.
@@ -108,7 +109,7 @@ class MissingObjects:
             self._fill(min(self._batches, len(self._scopes) - 1))
         self._known.add(asked)
 
-    def close_all(self, commits: Iterable[str]) -> None:
+    def close_all(self, commits: Iterable[CommitId]) -> None:
         """Bring what is missing of the whole history of ``commits`` and of all locked bases."""
         self._asked |= set(commits)
         if self._possible():
@@ -164,7 +165,7 @@ class MissingObjects:
         if batch:
             self._known.add(self._tips())
 
-    def _fetch(self, missing: list[str], words: str) -> None:
+    def _fetch(self, missing: list[ObjectId], words: str) -> None:
         self._promised = None
         lacking = f"{_files(missing)} of upstream that this needs are not here"
         if self._supply.url is None:
@@ -184,11 +185,11 @@ class MissingObjects:
                 "`patchq fetch --whole` brings all that may ever be needed.",
             ) from error
 
-    def _tips(self) -> frozenset[str]:
+    def _tips(self) -> frozenset[CommitId]:
         """What history we know: the store's own refs, and the commits asked for in this run."""
         return self._commits(*TIPS) | self._asked
 
-    def _commits(self, *refs: str) -> frozenset[str]:
+    def _commits(self, *refs: str) -> frozenset[CommitId]:
         shown = self._git.text(
             "for-each-ref",
             "--format=%(if)%(*objectname)%(then)%(*objectname) %(*parent)"
@@ -197,58 +198,64 @@ class MissingObjects:
         )
         rows = (line.split() for line in shown.splitlines())
         # what was imported from an archive has no parents, and nothing between it and others
-        return frozenset(commit for commit, *parents in rows if parents)
+        return frozenset(commit_id(commit) for commit, *parents in rows if parents)
 
-    def _between(self, commits: Collection[str]) -> frozenset[str]:
+    def _between(self, commits: Collection[CommitId]) -> frozenset[CommitId]:
         """``commits`` and those between any two of them: what some of them reach and not all."""
         if len(commits) < 2:
             return frozenset(commits)
         shared = self._git.run("merge-base", "--octopus", *commits, allow=(0, 1)).stdout.split()
-        return self._reached(commits, (commit.decode() for commit in shared)).union(commits)
+        return self._reached(commits, commit_ids(commit.decode() for commit in shared)).union(
+            commits
+        )
 
-    def _reached(self, commits: Iterable[str], without: Iterable[str]) -> frozenset[str]:
+    def _reached(
+        self, commits: Iterable[CommitId], without: Iterable[CommitId]
+    ) -> frozenset[CommitId]:
         """What ``commits`` reach and ``without`` do not, and the parents of it.
 
         A commit is read as a change of its parent.
         """
         excluded = [f"^{commit}" for commit in without]
         listed = self._git.text("rev-list", "--boundary", *sorted(commits), *excluded)
-        return frozenset(line.removeprefix("-") for line in listed.splitlines())
+        return frozenset(commit_ids(line.removeprefix("-") for line in listed.splitlines()))
 
-    def _missing_as_asked(self) -> list[str]:
+    def _missing_as_asked(self) -> list[ObjectId]:
         """What is missing between all that was asked for."""
         return self._missing_in(self._between(self._asked))
 
-    def _missing_nearby(self) -> list[str]:
+    def _missing_nearby(self) -> list[ObjectId]:
         """What is missing between all that we know, and in pull requests beside it."""
         tips, pulls = self._tips(), self._commits(PULLS)
         beside = self._reached(pulls, tips) if pulls and tips else pulls
         return self._missing_in(self._between(tips) | beside)
 
-    def _missing_in(self, commits: Iterable[str]) -> list[str]:
+    def _missing_in(self, commits: Iterable[CommitId]) -> list[ObjectId]:
         """What is missing of the trees of ``commits``."""
         return self._lacking(commits, "--no-walk")
 
-    def _missing(self) -> list[str]:
+    def _missing(self) -> list[ObjectId]:
         """What is missing of all history that we know."""
         return self._lacking(self._tips() | self._commits(PULLS))
 
-    def _lacking(self, commits: Iterable[str], *options: str) -> list[str]:
+    def _lacking(self, commits: Iterable[CommitId], *options: str) -> list[ObjectId]:
         listed = self._git.run(
             *("rev-list", "--objects", "--no-object-names", "--missing=print", *options),
             "--stdin",
             stdin="".join(f"{commit}\n" for commit in sorted(commits)).encode(),
         ).stdout
-        return [line[1:].decode() for line in listed.splitlines() if line.startswith(b"?")]
+        return [
+            ObjectId(line[1:].decode()) for line in listed.splitlines() if line.startswith(b"?")
+        ]
 
-    def _absent(self, ids: Iterable[bytes]) -> frozenset[str]:
+    def _absent(self, ids: Iterable[bytes]) -> frozenset[ObjectId]:
         """Those of ``ids`` of which no object is here."""
         asked = b"".join(oid + b"\n" for oid in ids)
         if not asked:
             return frozenset()
         answers = self._git.run("cat-file", "--batch-check", stdin=asked).stdout.decode()
         rows = (line.partition(" ") for line in answers.splitlines())
-        return frozenset(oid for oid, _, answer in rows if answer == "missing")
+        return frozenset(ObjectId(oid) for oid, _, answer in rows if answer == "missing")
 
 
 _KEY = "known"
@@ -266,10 +273,10 @@ class _Known:
         self._packs = packs
         self._sets = self._load()
 
-    def covers(self, commits: frozenset[str]) -> bool:
+    def covers(self, commits: frozenset[CommitId]) -> bool:
         return any(commits <= known for known in self._sets)
 
-    def add(self, commits: frozenset[str]) -> None:
+    def add(self, commits: frozenset[CommitId]) -> None:
         if self.covers(commits):
             return
         self._sets = [known for known in self._sets if not known <= commits] + [commits]

@@ -17,6 +17,7 @@ from patchq.errors import UpstreamError
 from patchq.git.leftovers import packing
 from patchq.git.process import user_environment
 from patchq.git.watched import run_watched
+from patchq.model.ids import ObjectId
 
 # `git rev-parse --local-env-vars`: these tie git to one repository. GIT_CONFIG_COUNT is not among
 # ours: build services hand over credentials and insteadOf in it.
@@ -84,11 +85,11 @@ class Remote:
         self._store = store
         self._terminal = terminal
 
-    def refs(self, *patterns: str) -> dict[str, str]:
+    def refs(self, *patterns: str) -> dict[str, ObjectId]:
         """Full ref names and ids that match ``patterns``; annotated tags also as ``name^{}``."""
         output = self._run("ls-remote", "--", self.url, *patterns, capture=True)
         rows = (line.split("\t", 1) for line in output.decode(errors="replace").splitlines())
-        return {name: oid for oid, name in rows}
+        return {name: ObjectId(oid) for oid, name in rows}
 
     def fetch(self, refspecs: Sequence[str]) -> None:
         """Bring refs and their history into the store, from a URL without blobs if it allows that.
@@ -100,7 +101,7 @@ class Remote:
         whole = () if is_url(self.url) else ("--no-filter",)
         self._fetch(*whole, "--", _NAME, *refspecs)
 
-    def bring(self, ids: Iterable[str]) -> None:
+    def bring(self, ids: Iterable[ObjectId]) -> None:
         """Bring the objects of these ids into the store, all in one fetch."""
         wanted = "".join(f"{oid}\n" for oid in ids).encode()
         self._fetch("--stdin", "--", _NAME, options=_BY_ID, ids=wanted)

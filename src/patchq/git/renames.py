@@ -15,6 +15,7 @@ from typing import Protocol
 from patchq.git.objects import Objects, decode_path
 from patchq.git.process import Git, require_version
 from patchq.kept_answers import KeptAnswers, key_of
+from patchq.model.ids import TreeId
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class RenameMap:
         self,
         git: Git,
         objects: Objects,
-        old: str,
-        new: str,
+        old: TreeId,
+        new: TreeId,
         cache: Path,
         keep: PathFilter | None = None,
     ):
@@ -127,7 +128,7 @@ class RenameMap:
             for old, new in zip(fields[1::3], fields[2::3], strict=True)
         }
 
-    def _restricted(self, tree: str) -> str:
+    def _restricted(self, tree: TreeId) -> TreeId:
         keep = self._keep
         if keep is None:
             return tree

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.git.process import Git
+from patchq.model.ids import CommitId, commit_id
 
 
 @dataclass(frozen=True)
 class Revision:
     """The commit that is checked out, and whether the files asked for differ from it."""
 
-    commit: str
+    commit: CommitId
     changed: bool
 
 
@@ -29,4 +30,4 @@ def revision(directory: Path, paths: Sequence[str]) -> Revision | None:
         return None
     status = git.run(*place, "status", "--porcelain", "--", *paths, allow=(0, 128))
     changed = bool(status.status or status.stdout)
-    return Revision(head.stdout.decode().strip(), changed)
+    return Revision(commit_id(head.stdout.decode().strip()), changed)

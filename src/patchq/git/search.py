@@ -15,6 +15,7 @@ from pathlib import Path
 
 from patchq.git.objects import decode_path, encode_path
 from patchq.git.process import Git
+from patchq.model.ids import TreeId
 from patchq.scratch import scratch_root
 
 _GLOB = re.compile(r"[][*?\\]")
@@ -27,7 +28,7 @@ Counts = Counter[tuple[bytes, str]]
 """How often a text stands in a file, by both."""
 
 
-def count_texts(git: Git, tree: str, texts: Collection[bytes]) -> tuple[Counts, Counts]:
+def count_texts(git: Git, tree: TreeId, texts: Collection[bytes]) -> tuple[Counts, Counts]:
     """How often each of ``texts`` is a whole line, and a part of one, in the files of ``tree``.
 
     They are given stripped, and so are the lines. Only text has lines: one with a NUL byte is never
@@ -69,7 +70,7 @@ class PartSearch:
 
 
 def lines_with_texts(
-    git: Git, tree: str, texts: Collection[bytes], below: Collection[str] = ()
+    git: Git, tree: TreeId, texts: Collection[bytes], below: Collection[str] = ()
 ) -> Iterator[tuple[str, bytes]]:
     """Each line of the text files of ``tree`` that has one of ``texts`` in it, with its path.
 
@@ -109,7 +110,7 @@ def count_part(part: bytes, text: bytes) -> int:
 
 
 def known_words(
-    git: Git, tree: str, words: Collection[str], suffixes: Collection[str]
+    git: Git, tree: TreeId, words: Collection[str], suffixes: Collection[str]
 ) -> frozenset[str]:
     """Those of ``words`` that stand anywhere in files of ``suffixes`` in ``tree``.
 
@@ -120,7 +121,7 @@ def known_words(
 
 
 def lines_with_words(
-    git: Git, tree: str, words: Collection[str], suffixes: Collection[str]
+    git: Git, tree: TreeId, words: Collection[str], suffixes: Collection[str]
 ) -> tuple[tuple[str, bytes], ...]:
     """Each line in files of ``suffixes`` in ``tree`` that holds one of ``words``, with its path."""
     prefix = f"{tree}:".encode()
@@ -130,7 +131,7 @@ def lines_with_words(
 
 
 def files_with_words(
-    git: Git, tree: str, words: Collection[str], directories: Collection[str] = ()
+    git: Git, tree: TreeId, words: Collection[str], directories: Collection[str] = ()
 ) -> dict[str, frozenset[str]]:
     """Which files of ``tree`` hold each of ``words`` as a whole word.
 
@@ -147,7 +148,7 @@ def files_with_words(
     return {word: frozenset(files) for word, files in found.items()}
 
 
-def files_with_line(git: Git, tree: str, line: str) -> Iterator[str]:
+def files_with_line(git: Git, tree: TreeId, line: str) -> Iterator[str]:
     """The text files of ``tree`` that have this very line (a POSIX basic regular expression)."""
     output = git.run(
         *("grep", "-I", "-z", "-l", "--no-color", "--full-name", "-e", f"^{line}$", tree),
@@ -158,12 +159,12 @@ def files_with_line(git: Git, tree: str, line: str) -> Iterator[str]:
             yield decode_path(name).removeprefix(f"{tree}:")
 
 
-def list_files(git: Git, tree: str) -> tuple[str, ...]:
+def list_files(git: Git, tree: TreeId) -> tuple[str, ...]:
     """The paths of all files in ``tree``."""
     return _names(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout)
 
 
-def differing_files(git: Git, before: str, after: str) -> tuple[str, ...]:
+def differing_files(git: Git, before: TreeId, after: TreeId) -> tuple[str, ...]:
     """The paths of the files that differ between two trees."""
     output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).stdout
     return _names(output)
@@ -174,7 +175,7 @@ def _names(output: bytes) -> tuple[str, ...]:
 
 
 def _grep(
-    git: Git, tree: str, words: Collection[str], pathspecs: Collection[str], *options: str
+    git: Git, tree: TreeId, words: Collection[str], pathspecs: Collection[str], *options: str
 ) -> bytes:
     if not words:
         return b""

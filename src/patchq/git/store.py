@@ -30,6 +30,16 @@ from patchq.git.merge import Merger
 from patchq.git.objects import Objects
 from patchq.git.partial import MissingObjects, ObjectSource
 from patchq.git.process import FetchMissing, Git, require_version
+from patchq.model.ids import (
+    BlobId,
+    CommitId,
+    ObjectId,
+    TreeId,
+    blob_id,
+    commit_id,
+    commit_ids,
+    tree_id,
+)
 from patchq.model.lock import Base
 from patchq.scratch import scratch_root
 
@@ -138,28 +148,29 @@ class Store:
                 file.write(line)
             self.objects.reopen()
 
-    def resolve(self, revision: str) -> str | None:
+    def resolve(self, revision: str) -> CommitId | None:
         """The id of the commit that ``revision`` (an id or full ref) names in this store."""
         result = self.git.run(
             "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", allow=(0, 1, 128)
         )
-        return result.stdout.decode().strip() or None
+        found = result.stdout.decode().strip()
+        return commit_id(found) if found else None
 
-    def describe(self, commit: str) -> tuple[str, str]:
+    def describe(self, commit: CommitId) -> tuple[TreeId, str]:
         """The tree id and the committer date (strict ISO 8601) of a commit."""
         tree, date = self.git.text("show", "-s", "--format=%T%n%cI", commit).split("\n")
-        return tree, date
+        return tree_id(tree), date
 
-    def raw_date(self, commit: str) -> str:
+    def raw_date(self, commit: CommitId) -> str:
         """The committer date of a commit in git's raw form (``seconds zone``)."""
         return self.git.text("show", "-s", "--format=%cd", "--date=raw", commit)
 
-    def persist(self, kind: str, content: bytes) -> str:
+    def persist(self, kind: str, content: bytes) -> ObjectId:
         """Keep an object of ``kind`` in the store; returns its id."""
         kept = self.persistent.run("hash-object", "-t", kind, "-w", "--stdin", stdin=content)
-        return kept.stdout.decode().strip()
+        return ObjectId(kept.stdout.decode().strip())
 
-    def find_blobs(self, ids: Iterable[str]) -> dict[str, str]:
+    def find_blobs(self, ids: Iterable[str]) -> dict[str, BlobId]:
         """Full ids of abbreviated ones, for those that are one blob here or can be fetched."""
         asked = [oid for oid in dict.fromkeys(ids) if oid]
         if not asked:
@@ -169,7 +180,7 @@ class Store:
             "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(asked).encode()
         ).split("\n")
         return {
-            oid: answer.removesuffix(" blob")
+            oid: blob_id(answer.removesuffix(" blob"))
             for oid, answer in zip(asked, answers, strict=False)
             if answer.endswith(" blob")
         }
@@ -184,7 +195,7 @@ class Store:
         self.complete(filter(self.objects.has, commits))
         self.check(wanted)
 
-    def complete(self, commits: Iterable[str]) -> None:
+    def complete(self, commits: Iterable[CommitId]) -> None:
         """Have the files of ``commits`` (ids) here, and those of the commits between them.
 
         What is missing of those is fetched. Raises :class:`UpstreamError` if it cannot be.
@@ -261,11 +272,11 @@ def _lend(alternates: Path, lender: Lender | None) -> list[Path]:
 
 def _mark_ends(store: Store, lent: Iterable[Path]) -> None:
     """Write ``shallow``: the commits at which a lender's history ends, and ours with it."""
-    ends: set[str] = set()
+    ends: set[CommitId] = set()
     for objects in lent:
         shallow = objects.parent / "shallow"
         if shallow.is_file():
-            ends.update(shallow.read_text().split())
+            ends.update(commit_ids(shallow.read_text().split()))
     lines = [f"{commit}\n" for commit in sorted(ends) if _lacks_parent(store, commit)]
     file = store.directory / "shallow"
     if lines:
@@ -274,7 +285,7 @@ def _mark_ends(store: Store, lent: Iterable[Path]) -> None:
         file.unlink(missing_ok=True)
 
 
-def _lacks_parent(store: Store, commit: str) -> bool:
+def _lacks_parent(store: Store, commit: CommitId) -> bool:
     if not store.objects.has(commit):
         return False
     return not all(map(store.objects.has, read_commit(store.objects, commit).parents))

@@ -24,6 +24,7 @@ from patchq.errors import InputError, UpstreamError
 from patchq.git.objects import encode_path, object_id
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 from patchq.scratch import scratch_root
 
 # What a machine's configuration, or the number of objects in a store, would otherwise decide.
@@ -49,7 +50,7 @@ class Snapshot:
     ``prefix`` is the directory that all of it lies in, without a slash.
     """
 
-    tree: str
+    tree: TreeId
     name: str
     date: str
     prefix: str

@@ -23,6 +23,7 @@ from patchq.git.merge import Stage, read_stage
 from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path, object_id
 from patchq.git.process import Result
 from patchq.git.store import Store
+from patchq.model.ids import CommitId, TreeId, commit_id, tree_id
 from patchq.scratch import scratch_root
 
 # `core.bare` of the store would otherwise count in its worktrees too (git-worktree,
@@ -81,9 +82,9 @@ class WorktreeLayout:
     three stages.
     """
 
-    commit: str
-    parent: str
-    tree: str
+    commit: CommitId
+    parent: CommitId
+    tree: TreeId
     directories: tuple[str, ...] | None
     unmerged: Mapping[str, Sides]
 
@@ -115,7 +116,7 @@ class Worktree:
         self.path = path
         self._directory = store.directory.absolute() / "worktrees" / path.name
 
-    def lay_out(self, layout: WorktreeLayout, *, then: Iterable[str] = ()) -> None:
+    def lay_out(self, layout: WorktreeLayout, *, then: Iterable[TreeId] = ()) -> None:
         """Make the worktree anew. Cut off half-way, it does not :meth:`hold <holds>` the layout.
 
         Raises :class:`FindingsError` if there are files that neither the layout nor one of the
@@ -165,17 +166,19 @@ class Worktree:
         """Set a variable of git's configuration in this worktree alone."""
         self._run("config", "--worktree", key, value)
 
-    def mark(self, name: str, commit: str) -> None:
+    def mark(self, name: str, commit: CommitId) -> None:
         """Let ``worktree/<name>`` mean ``commit`` in this worktree (gitglossary, per-worktree)."""
         self._run("update-ref", f"refs/worktree/{name}", commit)
 
-    def go_to(self, commit: str) -> None:
+    def go_to(self, commit: CommitId) -> None:
         """Check ``commit`` out, detached; nothing may be uncommitted."""
         self._run("checkout", "--quiet", "--detach", commit)
 
-    def head(self) -> str:
+    def head(self) -> CommitId:
         """The commit that is checked out."""
-        return self._run("rev-parse", "--verify", "HEAD^{commit}").stdout.decode().strip()
+        return commit_id(
+            self._run("rev-parse", "--verify", "HEAD^{commit}").stdout.decode().strip()
+        )
 
     def under_way(self) -> str | None:
         """The command of git's that waits there to be continued, None if none does."""
@@ -202,7 +205,7 @@ class Worktree:
     def _stages(self, option: str) -> Iterator[tuple[str, Stage]]:
         return map(read_stage, self._run("ls-files", option, "-z").stdout.split(b"\0")[:-1])
 
-    def snapshot(self) -> str:
+    def snapshot(self) -> TreeId:
         """The tree of what stands there: files new, changed, gone, whether staged or not.
 
         Neither the index nor the store is changed; what git ignores is left out.
@@ -215,16 +218,16 @@ class Worktree:
             place = {"GIT_INDEX_FILE": str(index), **self._place}
             self._store.git.run("add", "--all", "--sparse", environment=place)
             written = self._store.git.run("write-tree", environment=place).stdout
-        return written.decode().strip()
+        return tree_id(written.decode().strip())
 
-    def keep_aside(self, tree: str | None) -> KeptFiles | None:
+    def keep_aside(self, tree: TreeId | None) -> KeptFiles | None:
         """Move the files aside that ``tree`` does not have as they are; None if there is none.
 
         All files are, if there is no ``tree`` to compare with.
         """
         return self._move_aside([tree] if tree else [], {})
 
-    def _keep_unknown(self, taken: str | None) -> KeptFiles | None:
+    def _keep_unknown(self, taken: TreeId | None) -> KeptFiles | None:
         """Move the files aside that would be lost.
 
         Those that neither ``taken``, nor the layout, nor HEAD, nor the index has as they are.
@@ -234,14 +237,14 @@ class Worktree:
         trees, index = [taken] if taken else [], dict[str, Entry]()
         laid = self._directory / _TREE
         if laid.is_file():
-            trees.append(laid.read_text())
+            trees.append(tree_id(laid.read_text()))
         if self.is_linked:
             with suppress(PatchqError):
                 trees.append(self._store.describe(self.head())[0])
                 index = self.index()
         return self._move_aside(trees, index)
 
-    def _move_aside(self, trees: Sequence[str], index: Mapping[str, Entry]) -> KeptFiles | None:
+    def _move_aside(self, trees: Sequence[TreeId], index: Mapping[str, Entry]) -> KeptFiles | None:
         """Move the files aside that none of ``trees`` and not ``index`` has as they are."""
         objects = self._store.objects
         here = [tree for tree in trees if objects.has(tree)]
@@ -263,7 +266,7 @@ class Worktree:
             file.rename(target)
         return KeptFiles(directory, tuple(str(file.relative_to(self.path)) for file in odd))
 
-    def clear(self, taken: str | None = None) -> None:
+    def clear(self, taken: TreeId | None = None) -> None:
         """Take everything out; the directory itself stays, for shells that stand in it.
 
         What would be lost is moved aside, to ``kept`` beside the worktree: files that are in no
@@ -281,7 +284,7 @@ class Worktree:
             else:
                 entry.unlink()
 
-    def remove(self, taken: str | None = None) -> None:
+    def remove(self, taken: TreeId | None = None) -> None:
         """Remove the worktree, if there is one; see :meth:`clear`."""
         self.clear(taken)
         if self.path.is_dir():
@@ -295,11 +298,11 @@ class Worktree:
             objects.verify_files(layout.tree)
             return
         cone = [objects.entry(layout.tree, name) for name in layout.directories]
-        objects.verify_files(*(entry.oid for entry in cone if entry and entry.is_tree))
+        objects.verify_files(*(entry.tree_id for entry in cone if entry and entry.is_tree))
         parents = (up for name in layout.directories for up in PurePosixPath(name).parents)
         for name in {"", *map(str, parents)} - {"."}:
             entry = objects.entry(layout.tree, name) if name else None
-            files = objects.tree(entry.oid if entry and entry.is_tree else layout.tree).values()
+            files = objects.tree(entry.tree_id if entry and entry.is_tree else layout.tree).values()
             objects.verify(e.oid for e in files if not e.is_tree and e.mode != GITLINK_MODE)
 
     def _keep(self, layout: WorktreeLayout) -> None:

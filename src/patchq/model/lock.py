@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from patchq.errors import InputError, UpstreamError, Where
+from patchq.model.ids import CommitId, TreeId, commit_id, tree_id
 from patchq.model.nearest import did_you_mean
 from patchq.model.yamlfile import YamlValue, dump, parse
 
@@ -67,8 +68,8 @@ class Base:
     """A pinned state of upstream: a tag, or any commit that was given a name."""
 
     name: str
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
     date: str
     archive: Archive | None = None
 
@@ -156,7 +157,7 @@ def _filled(known: Archive | None, found: Archive | None) -> Archive | None:
 
 
 def _pins(base: Base) -> dict[str, str]:
-    pins = {"commit": base.commit, "tree": base.tree}
+    pins: dict[str, str] = {"commit": base.commit, "tree": base.tree}
     if base.archive is not None:
         pins["archive sha256"] = base.archive.sha256
         pins["archive prefix"] = base.archive.prefix
@@ -217,8 +218,8 @@ def _read_base(entry: YamlValue) -> Base:
     fields = entry.fields("name", "commit", "tree", "date", optional=("archive",))
     return Base(
         name=_checked(fields["name"], _NAME.fullmatch, _NAME_WORDS),
-        commit=_checked(fields["commit"], _OBJECT.fullmatch, "40 lower-case hex digits"),
-        tree=_checked(fields["tree"], _OBJECT.fullmatch, "40 lower-case hex digits"),
+        commit=commit_id(_checked(fields["commit"], _OBJECT.fullmatch, "40 lower-case hex digits")),
+        tree=tree_id(_checked(fields["tree"], _OBJECT.fullmatch, "40 lower-case hex digits")),
         date=_checked(fields["date"], _is_date, "an ISO 8601 date and time with zone"),
         archive=_read_archive(fields["archive"]) if "archive" in fields else None,
     )

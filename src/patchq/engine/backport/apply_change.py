@@ -13,6 +13,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.merge import Merged, MergeQuestion
 from patchq.git.objects import Entries, Entry
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 
 
@@ -57,8 +58,8 @@ class Landing:
 
     change: UpstreamChange
     state: Landed
-    onto: str
-    tree: str
+    onto: TreeId
+    tree: TreeId
     before: Entries
     after: Entries
     moves: Mapping[str, str]
@@ -80,7 +81,7 @@ class Lander:
         self._between = between
         self._spans: dict[str, UpstreamRange] = {}
 
-    def land(self, change: UpstreamChange, tree: str) -> Landing:
+    def land(self, change: UpstreamChange, tree: TreeId) -> Landing:
         """Put ``change`` on ``tree`` by a three-way merge from its own base."""
         names = {path: self._place(change, path, tree) for path in change.after}
         uncovered = tuple(path for path, name in names.items() if name is None)
@@ -113,7 +114,7 @@ class Lander:
             uncovered=uncovered,
         )
 
-    def collisions(self, landing: Landing, tree: str) -> tuple[UnmergedUnit, ...]:
+    def collisions(self, landing: Landing, tree: TreeId) -> tuple[UnmergedUnit, ...]:
         """The units of a change that do not merge onto ``tree``, where it landed in conflict."""
         change = landing.change
         places = {path: landing.moves.get(path, path) for path in change.after}
@@ -126,7 +127,7 @@ class Lander:
             if not answer.clean
         )
 
-    def there(self, change: UpstreamChange, tree: str) -> tuple[int, int]:
+    def there(self, change: UpstreamChange, tree: TreeId) -> tuple[int, int]:
         """How many units of ``change`` the tree has, and of how many: those that it covers."""
         names = {path: self._place(change, path, tree) for path in change.after}
         places = {path: name for path, name in names.items() if name is not None}
@@ -136,7 +137,7 @@ class Lander:
         return sum(a.clean and a.tree == question.ours for _, question, a in answers), len(units)
 
     def _ask(
-        self, units: Sequence[Unit], places: Mapping[str, str], tree: str
+        self, units: Sequence[Unit], places: Mapping[str, str], tree: TreeId
     ) -> list[tuple[Unit, MergeQuestion, Merged]]:
         """What each unit by itself gives on ``tree``."""
         tree_of = self._objects.tree_of
@@ -157,7 +158,7 @@ class Lander:
                 found += _marked(path, self._objects.content(merged.tree, path) or b"")
         return tuple(found)
 
-    def _place(self, change: UpstreamChange, path: str, tree: str) -> str | None:
+    def _place(self, change: UpstreamChange, path: str, tree: TreeId) -> str | None:
         """Where ``path`` belongs in ``tree``; None if the target cannot tell."""
         if self._objects.file(tree, path) is not None:
             return path

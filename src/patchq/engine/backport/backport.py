@@ -20,6 +20,7 @@ from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.objects import Entry
 from patchq.model.header import description, read_header
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import Guard, Series, SeriesEntry
 from patchq.model.workspace import SeriesDirectory
@@ -118,7 +119,7 @@ class Backporter:
         new = replace(self._directory, series=self._series, patches=self._patches)
         changes(self._directory, new).stage(transaction, self._directory)
 
-    def _write_all(self, found: Found, tree: str, source: str | None) -> tuple[Patch, ...]:
+    def _write_all(self, found: Found, tree: TreeId, source: str | None) -> tuple[Patch, ...]:
         if self._terms.company is PrerequisiteMode.SQUASHED:
             return (self._write(self._own_name(found.change), found.landings, tree, source, ()),)
         written: list[Patch] = []
@@ -137,7 +138,7 @@ class Backporter:
         self,
         name: str,
         landings: Sequence[Landing],
-        tree: str,
+        tree: TreeId,
         source: str | None,
         requires: Sequence[str],
     ) -> Patch:
@@ -198,7 +199,7 @@ class Backporter:
         series = Series(self._series.raw, (*self._series.entries, entry), self._series.where)
         return below(series, entry, self._project.settings.default_guards)
 
-    def _tree(self, entries: Sequence[SeriesEntry]) -> str:
+    def _tree(self, entries: Sequence[SeriesEntry]) -> TreeId:
         return self._restacker.tree(entries, self._patches)
 
     def _refuse_known(self, change: UpstreamChange) -> None:
@@ -224,7 +225,7 @@ class Backporter:
             ):
                 raise self._in_series(change, entry.name)
 
-    def _first_base(self, commit: str) -> str:
+    def _first_base(self, commit: CommitId) -> str:
         """The first git base up to ours that has ``commit``."""
         for base in self._project.lock.previous(self._base.name):
             if (

@@ -9,6 +9,7 @@ from functools import cached_property
 from patchq.git.history import CommitEdits, CommitInfo
 from patchq.git.store import Store
 from patchq.model.diff import Hunk
+from patchq.model.ids import CommitId
 
 
 class Between:
@@ -17,7 +18,7 @@ class Between:
     Every question is asked of git once.
     """
 
-    def __init__(self, store: Store, target: str | None, tip: str):
+    def __init__(self, store: Store, target: CommitId | None, tip: CommitId):
         self._history = store.history
         self._objects = store.objects
         self._target = target
@@ -26,7 +27,7 @@ class Between:
         self._edits: dict[str, tuple[CommitEdits, ...]] = {}
 
     @cached_property
-    def order(self) -> dict[str, int]:
+    def order(self) -> dict[CommitId, int]:
         """The place of each commit, the oldest at 0."""
         if self._target is None:
             return {}
@@ -40,12 +41,12 @@ class Between:
             self._touching[path] = found
         return self._touching[path]
 
-    def before(self, path: str, end: str | None) -> Iterator[CommitInfo]:
+    def before(self, path: str, end: CommitId | None) -> Iterator[CommitInfo]:
         """Of :meth:`touching` those older than commit ``end`` (all, for None), newest first."""
         place = len(self.order) if end is None else self.order.get(end, len(self.order))
         return (c for c in reversed(self.touching(path)) if self.order.get(c.oid, place) < place)
 
-    def name_back(self, path: str, end: str | None) -> str | None:
+    def name_back(self, path: str, end: CommitId | None) -> str | None:
         """What the target calls the file that is ``path`` just before ``end``.
 
         None if a commit in between added it, or where nothing in between touched it.
@@ -59,7 +60,7 @@ class Between:
                     name, seen = touch.old, True
         return name if seen else None
 
-    def is_new(self, path: str, end: str | None) -> CommitInfo | None:
+    def is_new(self, path: str, end: CommitId | None) -> CommitInfo | None:
         """The commit that added the file that is ``path`` just before ``end``, if one did."""
         name = path
         for commit in self.before(path, end):
@@ -70,7 +71,9 @@ class Between:
                     name = touch.old
         return None
 
-    def writers(self, path: str, first: int, stop: int, end: str | None) -> tuple[str, ...]:
+    def writers(
+        self, path: str, first: int, stop: int, end: CommitId | None
+    ) -> tuple[CommitId, ...]:
         """The commits that last changed lines ``first`` to ``stop`` of ``path``, newest first.
 
         Lines are those of the file just before ``end``, from 0, ``stop`` not inside; what was
@@ -79,7 +82,7 @@ class Between:
         # Odd places are lines, even ones the gaps before them: git's merge takes changes that
         # touch for a conflict, so the gaps at both ends belong to the region.
         region = set(range(2 * first, 2 * stop + 1))
-        found: list[str] = []
+        found: list[CommitId] = []
         name = path
         wanted = {commit.oid for commit in self.before(path, end)}
         for commit in self.edits(path):
@@ -103,7 +106,7 @@ class Between:
         return self._edits[path]
 
     def first_with(
-        self, path: str, holds: Callable[[bytes], object], end: str | None
+        self, path: str, holds: Callable[[bytes], object], end: CommitId | None
     ) -> CommitInfo | None:
         """The oldest commit from which on ``holds`` is true of the file until ``end``."""
         found = None

@@ -20,6 +20,7 @@ from patchq.engine.languages.python_names import Callee, Module, read_module, re
 from patchq.git.search import known_words, lines_with_words
 from patchq.git.store import Store
 from patchq.model.diff import FileChange
+from patchq.model.ids import TreeId
 
 _PYTHON = (".py", ".pyi")
 _C = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh")
@@ -60,7 +61,7 @@ class _Located:
 class _Side:
     """A tree, and what a file of the change is called in it."""
 
-    tree: str
+    tree: TreeId
     file: str
 
 
@@ -73,7 +74,7 @@ class Names:
         self._asked: dict[tuple[str, tuple[str, ...]], dict[str, bool]] = {}
 
     def missing(
-        self, change: UpstreamChange, landing: Landing, target: str
+        self, change: UpstreamChange, landing: Landing, target: TreeId
     ) -> tuple[MissingName, ...]:
         """What ``change`` misses where it landed, on a tree made from the tree ``target``."""
         found: dict[str, MissingName] = {}
@@ -189,14 +190,14 @@ class Names:
             label = f"{name}({keyword}=)"
             yield MissingName(label, source.file, line, (home,), _takes(name, keyword))
 
-    def _is_same(self, one: str, other: str, path: str) -> bool:
+    def _is_same(self, one: TreeId, other: TreeId, path: str) -> bool:
         return self._objects.file(one, path) == self._objects.file(other, path)
 
-    def _callee(self, tree: str, located: _Located) -> Callee | None:
+    def _callee(self, tree: TreeId, located: _Located) -> Callee | None:
         module = self._module(tree, located.file)
         return module.callee(".".join(located.rest)) if module else None
 
-    def _module(self, tree: str, path: str) -> Module | None:
+    def _module(self, tree: TreeId, path: str) -> Module | None:
         content = self._objects.content(tree, path)
         return None if content is None else _read_module(content)
 
@@ -214,10 +215,10 @@ class Names:
                 return self._walk(side.tree, root, parts)
         return None
 
-    def _is_package(self, tree: str, directory: str) -> bool:
+    def _is_package(self, tree: TreeId, directory: str) -> bool:
         return self._objects.file(tree, _inside(directory, "__init__.py")) is not None
 
-    def _begins(self, tree: str, root: str, name: str) -> bool:
+    def _begins(self, tree: TreeId, root: str, name: str) -> bool:
         entry = self._objects.entry
         package = entry(tree, _inside(root, name))
         # a directory of that name need not be Python's: `docs`, `build`
@@ -227,7 +228,7 @@ class Names:
             entry(tree, _inside(root, f"{name}.py"))
         )
 
-    def _walk(self, tree: str, directory: str, parts: tuple[str, ...]) -> _Located | None:
+    def _walk(self, tree: TreeId, directory: str, parts: tuple[str, ...]) -> _Located | None:
         for place, part in enumerate(parts):
             entry = self._objects.entry(tree, _inside(directory, part))
             file = _inside(directory, f"{part}.py")
@@ -248,7 +249,7 @@ class Names:
         self,
         change: UpstreamChange,
         landing: Landing,
-        target: str,
+        target: TreeId,
         language: tuple[str, ...],
         words: Mapping[str, tuple[str, int]],
     ) -> Iterator[MissingName]:
@@ -271,7 +272,7 @@ class Names:
             places = tuple(dict.fromkeys(paths))[:_MOST_HOMES]
             yield MissingName(word, file, line, places, has_word(word))
 
-    def _known(self, tree: str, words: Iterable[str], language: tuple[str, ...]) -> set[str]:
+    def _known(self, tree: TreeId, words: Iterable[str], language: tuple[str, ...]) -> set[str]:
         answers = self._asked.setdefault((tree, language), {})
         words = tuple(words)
         unasked = [word for word in words if word not in answers]

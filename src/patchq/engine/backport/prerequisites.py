@@ -16,6 +16,7 @@ from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import MissingName, Names
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.workspace.project import Project
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.lock import Base
 
 LIMIT = 5
@@ -80,7 +81,7 @@ class _Attempt:
     landings: tuple[Landing, ...]
     stuck: UpstreamChange | None = None
     collisions: tuple[UnmergedUnit, ...] = ()
-    missing: tuple[tuple[MissingName, str], ...] = ()
+    missing: tuple[tuple[MissingName, CommitId], ...] = ()
 
 
 class PrerequisiteSearch:
@@ -92,12 +93,12 @@ class PrerequisiteSearch:
         self._changes = changes
         self._names = names
 
-    def find(self, change: UpstreamChange, tree: str, limit: int = LIMIT) -> Found:
+    def find(self, change: UpstreamChange, tree: TreeId, limit: int = LIMIT) -> Found:
         """What ``change`` needs on ``tree``, at most ``limit`` commits."""
         run = _Run(self._project, self._target, self._changes, self._names, change, tree)
         return run.find(limit)
 
-    def needs(self, change: UpstreamChange, tree: str, commits: Iterable[str]) -> bool:
+    def needs(self, change: UpstreamChange, tree: TreeId, commits: Iterable[CommitId]) -> bool:
         """Whether ``change`` applies and resolves on ``tree`` with just these commits first."""
         run = _Run(self._project, self._target, self._changes, self._names, change, tree)
         return run.holds(tuple(commits))
@@ -113,7 +114,7 @@ class _Run:
         changes: ChangeReader,
         names: Names,
         change: UpstreamChange,
-        tree: str,
+        tree: TreeId,
     ):
         connected = None if target.archive is not None else target.commit
         self._between = Between(project.store, connected, change.parent)
@@ -123,9 +124,11 @@ class _Run:
         self._target = target
         self._change = change
         self._tree = tree
-        self._idle: set[str] = set()
-        self._landed: dict[tuple[str | None, str], Landing] = {}
-        self._lacking: dict[tuple[str | None, str], tuple[tuple[MissingName, str], ...]] = {}
+        self._idle: set[CommitId] = set()
+        self._landed: dict[tuple[CommitId | None, TreeId], Landing] = {}
+        self._lacking: dict[
+            tuple[CommitId | None, TreeId], tuple[tuple[MissingName, CommitId], ...]
+        ] = {}
 
     def find(self, limit: int) -> Found:
         alone = self._attempt(())
@@ -133,7 +136,7 @@ class _Run:
             state = alone.landings[-1].state
             outcome = SearchOutcome.EMPTY if state is Landed.EMPTY else SearchOutcome.APPLIES
             return self._found(outcome, alone, alone, {})
-        reasons: dict[str, list[Reason]] = {}
+        reasons: dict[CommitId, list[Reason]] = {}
         attempt = alone
         while attempt.stuck is not None:
             causes = [
@@ -153,12 +156,12 @@ class _Run:
         outcome = SearchOutcome.FOUND if len(kept) <= limit else SearchOutcome.TOO_MANY
         return self._found(outcome, alone, attempt, kept)
 
-    def holds(self, commits: Sequence[str]) -> bool:
+    def holds(self, commits: Sequence[CommitId]) -> bool:
         return self._attempt(commits).stuck is None
 
     def _fewest(
-        self, commits: tuple[str, ...], attempt: _Attempt
-    ) -> tuple[tuple[str, ...], _Attempt]:
+        self, commits: tuple[CommitId, ...], attempt: _Attempt
+    ) -> tuple[tuple[CommitId, ...], _Attempt]:
         """The commits less those that nothing needs, dearest first."""
         for oid in sorted(commits, key=lambda oid: -sum(self._changes.commit(oid).lines)):
             rest = tuple(other for other in commits if other != oid)
@@ -172,7 +175,7 @@ class _Run:
         outcome: SearchOutcome,
         alone: _Attempt,
         attempt: _Attempt,
-        reasons: Mapping[str, Sequence[Reason]],
+        reasons: Mapping[CommitId, Sequence[Reason]],
     ) -> Found:
         prerequisites = tuple(
             Prerequisite(self._changes.commit(oid), tuple(reasons[oid]))
@@ -191,10 +194,10 @@ class _Run:
             missing=tuple(name for name, _ in alone.missing),
         )
 
-    def _ordered(self, commits: Iterable[str]) -> list[str]:
+    def _ordered(self, commits: Iterable[CommitId]) -> list[CommitId]:
         return sorted(commits, key=lambda oid: self._between.order.get(oid, -1))
 
-    def _attempt(self, commits: Sequence[str]) -> _Attempt:
+    def _attempt(self, commits: Sequence[CommitId]) -> _Attempt:
         """Put everything on; what is missing is looked for once nothing collides."""
         tree = self._tree
         landings: list[Landing] = []
@@ -203,7 +206,8 @@ class _Run:
                 continue
             landing = self._land(change, tree)
             if landing.state is Landed.EMPTY and change is not self._change:
-                self._idle.add(change.commit or "")
+                assert change.commit is not None
+                self._idle.add(change.commit)
             elif landing.state is Landed.CONFLICT:
                 collisions = self._lander.collisions(landing, tree)
                 return _Attempt(tuple(landings), change, collisions)
@@ -217,13 +221,13 @@ class _Run:
                 return _Attempt(tuple(landings), landing.change, missing=missing)
         return _Attempt(tuple(landings))
 
-    def _land(self, change: UpstreamChange, tree: str) -> Landing:
+    def _land(self, change: UpstreamChange, tree: TreeId) -> Landing:
         key = (change.commit, tree)
         if key not in self._landed:
             self._landed[key] = self._lander.land(change, tree)
         return self._landed[key]
 
-    def _missing(self, landing: Landing) -> tuple[tuple[MissingName, str], ...]:
+    def _missing(self, landing: Landing) -> tuple[tuple[MissingName, CommitId], ...]:
         """What a change misses where it landed, and who brings that."""
         change = landing.change
         key = (change.commit, landing.tree)
@@ -235,7 +239,7 @@ class _Run:
             self._lacking[key] = tuple((name, oid) for name, oid in sources if oid is not None)
         return self._lacking[key]
 
-    def _brought_by(self, name: MissingName, end: str | None) -> str | None:
+    def _brought_by(self, name: MissingName, end: CommitId | None) -> CommitId | None:
         """The oldest commit since the target after which the source has ``name``."""
         found = []
         for home in name.homes:
@@ -251,7 +255,7 @@ class _Run:
                 found += [commit.oid] if commit else []
         return min(found, key=lambda oid: self._between.order.get(oid, -1), default=None)
 
-    def _causes(self, attempt: _Attempt) -> Iterator[tuple[str, Reason]]:
+    def _causes(self, attempt: _Attempt) -> Iterator[tuple[CommitId, Reason]]:
         change = attempt.stuck
         assert change is not None
         for collision in attempt.collisions:
@@ -262,7 +266,7 @@ class _Run:
 
     def _collision_causes(
         self, change: UpstreamChange, collision: UnmergedUnit
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[CommitId, str]]:
         region = collision.region
         if region is not None:
             hunk = f"hunk {collision.unit.hunks[0]} of {region.path}"

@@ -17,6 +17,7 @@ from patchq.errors import InputError, PatchqError, UpstreamError
 from patchq.git.history import CommitInfo
 from patchq.git.lender import find_lender
 from patchq.git.remote import Remote
+from patchq.model.ids import CommitId
 
 PULL_REFS = "refs/upstream/pull/"
 """Where heads of pull requests are kept in the store."""
@@ -38,7 +39,7 @@ class Sources:
     """Finds changes; ``main`` is the tip of upstream's main branch, if one is known."""
 
     def __init__(
-        self, project: Project, changes: ChangeReader, main: str | None, *, terminal: bool
+        self, project: Project, changes: ChangeReader, main: CommitId | None, *, terminal: bool
     ):
         self._project = project
         self._store = project.store
@@ -62,7 +63,7 @@ class Sources:
             return self._range(request)
         return Located((self._changes.commit(self._commit(request)),))
 
-    def _commit(self, name: str) -> str:
+    def _commit(self, name: str) -> CommitId:
         found = self._store.resolve(name) if _ID.fullmatch(name) else None
         if found is None and name in self._project.lock.names:
             found = self._project.lock.base(name).commit
@@ -134,7 +135,7 @@ class Sources:
             raise InputError(f"the head of #{number} ({oid[:12]}) is in main already")
         return self._changes.squashed(base, oid, f"#{number}", (number,))
 
-    def _fetched(self, number: int) -> str:
+    def _fetched(self, number: int) -> CommitId:
         ref, upstream = f"refs/pull/{number}/head", self._project.lock.upstream
         if not is_url(upstream):
             lender = find_lender(self._project.workspace.root / local_path(upstream))
@@ -142,7 +143,7 @@ class Sources:
             if oid is None:
                 raise UpstreamError(f"there is no {ref} in {upstream}")
             if self._store.objects.has(oid):
-                return oid
+                return CommitId(oid)
             upstream = str(lender.directory)
         remote = Remote(upstream, self._store.directory, terminal=self._terminal)
         kept = f"{PULL_REFS}{number}"

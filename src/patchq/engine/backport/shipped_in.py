@@ -12,6 +12,7 @@ from patchq.engine.backport.upstream_change import ChangeReader
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.git.history import CommitInfo
+from patchq.model.ids import CommitId, commit_id
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -60,17 +61,19 @@ def ends_of(project: Project, patch: Patch, main: str | None = None) -> Ending |
     named = _ORIGIN.search(patch.header.field("Origin") or "")
     if not numbers and named is None:
         return None
-    return _Endings(project, main_tip(project, main)).of(numbers, named[1] if named else None)
+    return _Endings(project, main_tip(project, main)).of(
+        numbers, commit_id(named[1]) if named else None
+    )
 
 
 class _Endings:
-    def __init__(self, project: Project, main: str | None):
+    def __init__(self, project: Project, main: CommitId | None):
         self._project = project
         self._store = project.store
         self._history = project.store.history
         self._main = main
 
-    def of(self, numbers: frozenset[int], origin: str | None) -> Ending:
+    def of(self, numbers: frozenset[int], origin: CommitId | None) -> Ending:
         landed = self._landed(numbers, origin)
         previous: Base | None = None
         for base in self._project.lock.bases:
@@ -88,17 +91,19 @@ class _Endings:
                     return Ending(End.SHIPPED, base.name, landed, there, total)
         return Ending(End.IN_MAIN, commit=landed) if landed else Ending(End.OPEN)
 
-    def _landed(self, numbers: frozenset[int], origin: str | None) -> CommitInfo | None:
+    def _landed(self, numbers: frozenset[int], origin: CommitId | None) -> CommitInfo | None:
         """The commit of main that brought it; the head of a pull request is none."""
         if origin is not None and self._store.objects.has(origin) and self._is_in_main(origin):
             return self._history.details(origin).info
-        for number in sorted(numbers) if self._main else ():
-            for commit in self._history.mentioning(self._main or "", f"#{number}"):
+        if self._main is None:
+            return None
+        for number in sorted(numbers):
+            for commit in self._history.mentioning(self._main, f"#{number}"):
                 if number in self._project.settings.pull_requests(commit.subject)[-1:]:
                     return commit
         return None
 
-    def _is_in_main(self, commit: str) -> bool:
+    def _is_in_main(self, commit: CommitId) -> bool:
         if self._main is not None and self._history.contains(commit, self._main):
             return True
         # a main that is older than the last base, or not known, says nothing

@@ -16,6 +16,7 @@ from patchq.git.history import CommitDetails
 from patchq.git.objects import Entries, Entry
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch
 from patchq.model.settings import Settings
 
@@ -33,11 +34,11 @@ class UpstreamChange:
     message: str
     author: str
     date: str
-    commit: str | None
-    parent: str
+    commit: CommitId | None
+    parent: CommitId
     pull_requests: tuple[int, ...]
-    base: str
-    source: str
+    base: TreeId
+    source: TreeId
     before: Entries
     after: Entries
     diff: bytes
@@ -69,9 +70,9 @@ class ChangeReader:
         self._mailer = store.mailer
         self._settings = settings
         self._exclude = Coverage(excludes=tuple(exclude))
-        self._known: dict[str, UpstreamChange] = {}
+        self._known: dict[CommitId, UpstreamChange] = {}
 
-    def commit(self, oid: str) -> UpstreamChange:
+    def commit(self, oid: CommitId) -> UpstreamChange:
         """What a commit did to its first parent."""
         if oid not in self._known:
             details = self._history.details(oid)
@@ -80,7 +81,7 @@ class ChangeReader:
         return self._known[oid]
 
     def squashed(
-        self, parent: str, oid: str, title: str, numbers: tuple[int, ...]
+        self, parent: CommitId, oid: CommitId, title: str, numbers: tuple[int, ...]
     ) -> UpstreamChange:
         """All that lies between two commits as one change, in the words of the first of them."""
         first = self._history.between(parent, oid)[:1] or (oid,)
@@ -92,7 +93,7 @@ class ChangeReader:
     def _between(
         self,
         details: CommitDetails,
-        parent: str | None,
+        parent: CommitId | None,
         title: str | None = None,
         numbers: tuple[int, ...] | None = None,
     ) -> UpstreamChange:
@@ -123,7 +124,7 @@ class ChangeReader:
     def of_patch(
         self,
         patch: Patch,
-        parent: str,
+        parent: CommitId,
         applied: Applied,
         words: Wording,
         numbers: tuple[int, ...],
@@ -149,7 +150,7 @@ class ChangeReader:
             left_out=tuple(path for path in applied.paths if path not in before),
         )
 
-    def _tree(self, commit: str) -> str:
+    def _tree(self, commit: CommitId) -> TreeId:
         return self._history.details(commit).info.tree
 
     def _diff(self, before: Entries, after: Entries) -> bytes:

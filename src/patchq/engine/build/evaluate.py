@@ -40,6 +40,7 @@ from patchq.engine.build.trace import Reading
 from patchq.engine.build.values import bounded_build, read_marks
 from patchq.errors import Where
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 from patchq.model.settings import BuildSettings, CommandKind, Target
 from patchq.model.verification import Build, Remark
 from patchq.sandbox.runner import NoSandboxError, Runner, open_sandbox, open_unconfined
@@ -59,7 +60,7 @@ class BuildQuestion:
     may be evaluated without a sandbox if there is none.
     """
 
-    tree: str
+    tree: TreeId
     directory: str
     target: Target
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -100,7 +101,7 @@ class Prober:
             if build
         ]
 
-    def _project(self, tree: str) -> ProjectFiles:
+    def _project(self, tree: TreeId) -> ProjectFiles:
         if tree not in self._projects:
             self._projects[tree] = ProjectFiles.of(self._store.objects, tree)
         return self._projects[tree]

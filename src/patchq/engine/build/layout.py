@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from patchq.engine.build.cmake.lists import harmless
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
+from patchq.model.ids import ObjectId, TreeId
 
 LISTS = "CMakeLists.txt"
 
@@ -26,7 +27,7 @@ class ProjectFiles:
     files: Mapping[str, Entry]
 
     @classmethod
-    def of(cls, objects: Objects, tree: str) -> ProjectFiles:
+    def of(cls, objects: Objects, tree: TreeId) -> ProjectFiles:
         """The files of ``tree``.
 
         A link may lead anywhere: what CMake would read through it is missing, and said so.
@@ -38,7 +39,7 @@ class ProjectFiles:
         }
         return cls(files)
 
-    def oid(self, path: str) -> str | None:
+    def oid(self, path: str) -> ObjectId | None:
         """The id of a file's content, None if there is no such file."""
         entry = self.files.get(path)
         return entry.oid if entry else None
@@ -67,7 +68,7 @@ class ProjectLayout:
         self.project = self.scratch / "project"
         self.elsewhere = self.scratch / "elsewhere"
         self._objects = objects
-        self._shown: dict[str, tuple[str | None, bool]] = {}
+        self._shown: dict[str, tuple[ObjectId | None, bool]] = {}
         self._made: set[str] = set()
         self.project.mkdir()
 
@@ -79,7 +80,7 @@ class ProjectLayout:
         The latter are CMake code under another name: nothing in CMake code gets behind the
         stand-ins.
         """
-        wanted: dict[str, tuple[str | None, bool]] = {}
+        wanted: dict[str, tuple[ObjectId | None, bool]] = {}
         for path, entry in project.files.items():
             code = is_cmake(path) or path in includes
             wanted[path] = (entry.oid if code or path in reads else None, code)
@@ -90,7 +91,7 @@ class ProjectLayout:
                 self._write(path, *content)
         self._shown = wanted
 
-    def _write(self, path: str, oid: str | None, code: bool) -> None:
+    def _write(self, path: str, oid: ObjectId | None, code: bool) -> None:
         directory = path.rpartition("/")[0]
         if directory not in self._made:
             (self.project / directory).mkdir(parents=True, exist_ok=True)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from patchq.engine.build.layout import LISTS
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
-from patchq.git.objects import TREE_MODE, Entry, Objects
+from patchq.git.objects import Objects
+from patchq.model.ids import TreeId
 from patchq.model.recipe import read_recipe
 from patchq.model.workspace import RECIPE
 
 ROOT = "."
 
 
-def project_at(objects: Objects, tree: str, directory: str) -> str | None:
+def project_at(objects: Objects, tree: TreeId, directory: str) -> TreeId | None:
     """The tree of the project that lies in ``directory``, None if there is none."""
-    entry = Entry(TREE_MODE, tree) if directory == ROOT else objects.entry(tree, directory)
-    if entry is None or not entry.is_tree or objects.file(entry.oid, LISTS) is None:
-        return None
-    return entry.oid
+    if directory != ROOT:
+        entry = objects.entry(tree, directory)
+        if entry is None or not entry.is_tree:
+            return None
+        tree = entry.tree_id
+    return None if objects.file(tree, LISTS) is None else tree
 
 
 def known_directories(project: Project) -> tuple[str, ...]:
@@ -36,7 +39,7 @@ def known_directories(project: Project) -> tuple[str, ...]:
     return tuple(found)
 
 
-def directory_in(project: Project, tree: str) -> str | None:
+def directory_in(project: Project, tree: TreeId) -> str | None:
     """The first known directory that has a project in ``tree``."""
     objects = project.store.objects
     known = known_directories(project)

@@ -13,6 +13,7 @@ from patchq.git.commits import read_commit
 from patchq.git.objects import Entries, Objects
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
+from patchq.model.ids import CommitId, TreeId
 
 _TRAILER = re.compile(r"^Patch-Name:[ \t]*(\S+)[ \t]*$\n?", re.MULTILINE)
 _COMMENT_CHARACTERS = "#;%@!$^&|"
@@ -20,11 +21,14 @@ _COMMENT_CHARACTERS = "#;%@!$^&|"
 
 @dataclass(frozen=True)
 class PatchCommit:
-    """A commit of the worktree: its change and its words, less the trailer that names it."""
+    """A commit of the worktree: its change and its words, less the trailer that names it.
 
-    oid: str
-    parents: tuple[str, ...]
-    tree: str
+    ``oid`` is None if it is not made yet.
+    """
+
+    oid: CommitId | None
+    parents: tuple[CommitId, ...]
+    tree: TreeId
     words: Wording
     names: tuple[str, ...]
     before: Entries = field(default_factory=dict)
@@ -36,25 +40,23 @@ class PatchCommit:
         return self.words.message.partition("\n")[0]
 
 
-def commits_between(objects: Objects, head: str, base: str) -> Iterator[PatchCommit]:
+def commits_between(objects: Objects, head: CommitId, base: CommitId) -> Iterator[PatchCommit]:
     """The commits from ``head`` down to ``base``, which is left out.
 
     Raises :class:`FindingsError` at a merge: a series is a line.
     """
-    commit = read_patch_commit(objects, head) if head != base else None
-    while commit is not None:
+    while head != base:
+        commit = read_patch_commit(objects, head)
         if len(commit.parents) != 1:
             raise FindingsError(
-                f"{commit.oid[:12]} is a merge: {commit.subject}",
+                f"{head[:12]} is a merge: {commit.subject}",
                 hint="A series is one patch after the other: rebase it flat, then refresh.",
             )
-        (parent,) = commit.parents
-        under = read_patch_commit(objects, parent)
-        yield with_change(objects, commit, under.tree)
-        commit = under if parent != base else None
+        (head,) = commit.parents
+        yield with_change(objects, commit, objects.commit_tree(head))
 
 
-def with_change(objects: Objects, commit: PatchCommit, parent_tree: str) -> PatchCommit:
+def with_change(objects: Objects, commit: PatchCommit, parent_tree: TreeId) -> PatchCommit:
     """``commit`` with the entries that it changes in its parent's tree, before and after."""
     paths = sorted(changed_paths(objects, parent_tree, commit.tree))
     return replace(
@@ -64,7 +66,7 @@ def with_change(objects: Objects, commit: PatchCommit, parent_tree: str) -> Patc
     )
 
 
-def read_patch_commit(objects: Objects, oid: str) -> PatchCommit:
+def read_patch_commit(objects: Objects, oid: CommitId) -> PatchCommit:
     """Commit ``oid`` without its change, its trailers taken out of the message."""
     commit = read_commit(objects, oid)
     message = normalised(_TRAILER.sub("", commit.message))
@@ -77,7 +79,9 @@ def read_patch_commit(objects: Objects, oid: str) -> PatchCommit:
     )
 
 
-def write_patch_commit(objects: Objects, tree: str, parent: str, words: Wording, name: str) -> str:
+def write_patch_commit(
+    objects: Objects, tree: TreeId, parent: CommitId, words: Wording, name: str
+) -> CommitId:
     """Write a commit for patch ``name``, by its author at its date; its id.
 
     The trailer joins the last paragraph if that holds trailers (git-interpret-trailers(1)).
@@ -95,11 +99,12 @@ def write_patch_commit(objects: Objects, tree: str, parent: str, words: Wording,
     )
 
 
-def empty_commit(store: Store, parent: str, words: Wording, name: str) -> str:
+def empty_commit(store: Store, parent: CommitId, words: Wording, name: str) -> CommitId:
     """A commit on ``parent`` that changes nothing yet, kept in the store."""
     tree = read_patch_commit(store.objects, parent).tree
     commit = write_patch_commit(store.objects, tree, parent, words, name)
-    return store.persist("commit", store.objects.read(commit))
+    store.persist("commit", store.objects.read(commit))
+    return commit
 
 
 def comment_character(messages: Sequence[bytes]) -> str:

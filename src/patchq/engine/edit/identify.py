@@ -15,8 +15,9 @@ from patchq.engine.edit.state import WORKTREE, Edit
 from patchq.engine.series.message import slug, wording
 from patchq.engine.series.naming import patch_name
 from patchq.errors import FindingsError
-from patchq.git.objects import Entries
+from patchq.git.objects import EMPTY_TREE, Entries
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.workspace import SeriesDirectory
 
@@ -39,7 +40,7 @@ class Identifier:
         edit: Edit,
         old: SeriesDirectory,
         chain: Sequence[PatchCommit],
-        head: str,
+        head: TreeId,
     ):
         self._store = store
         self._objects = store.objects
@@ -111,7 +112,7 @@ class Identifier:
     def _find(self, name: str) -> PatchCommit:
         if name not in self._edit.commits:  # turned off by its guards
             patch = self._old.patches[name]
-            return PatchCommit("", (), "", wording(patch, author="", date=""), (name,))
+            return PatchCommit(None, (), EMPTY_TREE, wording(patch, author="", date=""), (name,))
         commit = read_patch_commit(self._objects, self._edit.commits[name])
         parent = read_patch_commit(self._objects, commit.parents[0])
         return with_change(self._objects, commit, parent.tree)
@@ -158,7 +159,7 @@ class Identifier:
         old = self.commit(name)
         return self._has(self._head_tree, old.before, old.after)
 
-    def _has(self, tree: str, before: Entries, after: Entries) -> bool:
+    def _has(self, tree: TreeId, before: Entries, after: Entries) -> bool:
         """Whether all of a change is in ``tree``: merging it there changes nothing."""
         tree_of = self._objects.tree_of
         ours = tree_of(self._objects.files(tree, before))

@@ -124,7 +124,7 @@ def _chain(
             else "Commit them there.",
         )
     parent = chain[-2].tree if len(chain) > 1 else project.lock.base(edit.tag).tree
-    return (*chain[:-1], with_change(objects, replace(chain[-1], tree=tree, oid=""), parent))
+    return (*chain[:-1], with_change(objects, replace(chain[-1], tree=tree, oid=None), parent))
 
 
 class _Refresh:

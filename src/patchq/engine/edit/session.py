@@ -18,6 +18,7 @@ from patchq.errors import InputError, PatchqError, Where
 from patchq.git.identity import user_identity
 from patchq.git.store import Store
 from patchq.git.worktree import KeptFiles, Worktree, WorktreeLayout
+from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -56,7 +57,7 @@ def begin(
         raise _cannot_open(directory, upto, base)
     author = user_identity(workspace.root)
     tree, parent = base.tree, base.commit
-    commits: dict[str, str] = {}
+    commits: dict[str, CommitId] = {}
     trees = []
     for patch in patches:
         try:
@@ -101,7 +102,7 @@ def begin(
 class Aborted:
     """The commit that an edit had come to, if known, and files kept from a broken worktree."""
 
-    head: str | None
+    head: CommitId | None
     kept: KeptFiles | None
 
 

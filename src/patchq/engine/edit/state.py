@@ -13,6 +13,7 @@ from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
 from patchq.errors import PatchqError
+from patchq.model.ids import CommitId, commit_id
 from patchq.model.workspace import Workspace
 
 FILE = "edit.json"
@@ -32,10 +33,10 @@ class Edit:
     """
 
     tag: str
-    base: str
+    base: CommitId
     guards: tuple[str, ...]
     opened: str | None
-    commits: Mapping[str, str]
+    commits: Mapping[str, CommitId]
     inputs: Mapping[str, str]
     layout: str
     since: str
@@ -111,10 +112,10 @@ def _read(fields: Mapping[str, Any]) -> Edit:
     )
 
 
-def _oid(value: object) -> str:
+def _oid(value: object) -> CommitId:
     if not re.fullmatch(r"[0-9a-f]{40}", text_of(value)):
         raise ValueError(f"expected a commit, found {value!r}")
-    return text_of(value)
+    return commit_id(text_of(value))
 
 
 _FILE = StateFile(

@@ -16,6 +16,7 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, decode_path, e
 from patchq.git.search import files_with_line
 from patchq.git.store import Store
 from patchq.model.globs import read_globs
+from patchq.model.ids import TreeId
 from patchq.model.verification import Remark
 
 _LFS_POINTER = "version https://git-lfs.github.com/spec/v1"
@@ -35,7 +36,7 @@ class Contents:
     lfs_pointers: tuple[str, ...]
 
 
-def survey(store: Store, tree: str) -> Contents:
+def survey(store: Store, tree: TreeId) -> Contents:
     """Look through the whole of ``tree``; its blobs are searched, but only links are read."""
     files = dict(store.objects.walk(tree))
     return Contents(
@@ -52,12 +53,12 @@ def survey(store: Store, tree: str) -> Contents:
     )
 
 
-def _lfs_pointers(store: Store, tree: str) -> tuple[str, ...]:
+def _lfs_pointers(store: Store, tree: TreeId) -> tuple[str, ...]:
     """The files that stand for others kept elsewhere: git-lfs(1) calls them pointers."""
     return tuple(sorted(files_with_line(store.git, tree, _LFS_POINTER)))
 
 
-def set_hashes(store: Store, tree: str, sets: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def set_hashes(store: Store, tree: TreeId, sets: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """A hash for each set of paths: the same as long as no file of it differs.
 
     It is the sha256 of a line for each file, ``mode blob path`` and a null byte, by path.
@@ -75,14 +76,14 @@ def _chosen(files: Iterable[tuple[str, Entry]], spec: GitIgnoreSpec) -> Iterator
             yield f"{entry.mode} {entry.oid} ".encode() + encode_path(path) + b"\0"
 
 
-def leads_outside(store: Store, tree: str, directory: str) -> tuple[Remark, ...]:
+def leads_outside(store: Store, tree: TreeId, directory: str) -> tuple[Remark, ...]:
     """What in ``directory`` of ``tree`` needs something of the tree that is not in it.
 
     Told from symbolic links, and from paths with ``..`` in the files that builds begin with.
     """
     holder = store.objects.entry(tree, directory)
     remarks = []
-    for path, entry in store.objects.walk(holder.oid, f"{directory}/") if holder else ():
+    for path, entry in store.objects.walk(holder.tree_id, f"{directory}/") if holder else ():
         if entry.mode == SYMLINK_MODE:
             target = decode_path(store.objects.read(entry.oid))
             if not _is_inside(join(dirname(path), target), directory):
@@ -92,7 +93,7 @@ def leads_outside(store: Store, tree: str, directory: str) -> tuple[Remark, ...]
     return tuple(dict.fromkeys(remarks))
 
 
-def _references(store: Store, tree: str, directory: str, path: str) -> Iterator[Remark]:
+def _references(store: Store, tree: TreeId, directory: str, path: str) -> Iterator[Remark]:
     content = store.objects.content(tree, path) or b""
     for number, line in enumerate(content.split(b"\n"), 1):
         for match in _UPWARDS.finditer(line):

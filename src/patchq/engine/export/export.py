@@ -31,6 +31,7 @@ from patchq.errors import InputError
 from patchq.git.search import lines_with_words
 from patchq.git.tarball import Snapshot, add_to_tar, differing, write_tar
 from patchq.model.export_format import ExportFormat
+from patchq.model.ids import TreeId
 
 ARCHIVAL = ".git_archival.txt"
 RECORD_SCHEMA = "patchq.export/1"
@@ -49,7 +50,7 @@ class Exported:
     target: Path
     guards: tuple[str, ...]
     patches: tuple[str, ...]
-    tree: str
+    tree: TreeId
     tar_sha256: str
     file_sha256: str | None
 

@@ -26,6 +26,7 @@ from patchq.errors import FindingsError, InputError, Where
 from patchq.git.objects import Entry
 from patchq.model.building import fill
 from patchq.model.globs import read_globs
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base, Lock
 from patchq.model.recipe import Chosen
 from patchq.model.retired import RecordState
@@ -73,7 +74,7 @@ class Prepared:
         return self.subject.base
 
     @cached_property
-    def exported(self) -> str:
+    def exported(self) -> TreeId:
         """The tree that is written."""
         if self.part.of is not None:
             return self._tree_of_set(self.part.of)
@@ -85,9 +86,9 @@ class Prepared:
                 f"the patched tree has no directory {self.part.subdir}",
                 hint="Give it from the root of the tree, without a leading slash.",
             )
-        return entry.oid
+        return entry.tree_id
 
-    def _tree_of_set(self, name: str) -> str:
+    def _tree_of_set(self, name: str) -> TreeId:
         """The paths of the set, and the attributes that hold for them."""
         if name not in self.sets:
             known = ", ".join(self.sets) or "none"

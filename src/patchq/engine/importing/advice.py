@@ -11,6 +11,7 @@ from patchq.engine.series.hunks import locate
 from patchq.git.store import Store
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -31,7 +32,7 @@ class Adviser:
         self._others = others
         self._places = places
 
-    def spot(self, tree: str, patch: Patch, reason: str) -> tuple[int | None, str]:
+    def spot(self, tree: TreeId, patch: Patch, reason: str) -> tuple[int | None, str]:
         """The line of the first hunk that fails, and which ones do, in words."""
         failed = self._failed(tree, patch, reason)
         if not failed:
@@ -45,7 +46,7 @@ class Adviser:
         )
         return line, f" ({words})"
 
-    def advice(self, tree: str, patch: Patch, reason: str, needs: Sequence[str]) -> str:
+    def advice(self, tree: TreeId, patch: Patch, reason: str, needs: Sequence[str]) -> str:
         """What to do next."""
         if _NO_DATA.search(reason):
             return "It names binary files without their content; `git diff --binary` writes it."
@@ -76,14 +77,14 @@ class Adviser:
                 )
         return self._other_base(tree, patch)
 
-    def is_there(self, tree: str, patch: Patch) -> bool:
+    def is_there(self, tree: TreeId, patch: Patch) -> bool:
         """Whether every file already is as the patch would leave it."""
         return all(
             _has_change(change, lambda path: self._objects.content(tree, path))
             for change in patch.files
         )
 
-    def _other_base(self, tree: str, patch: Patch) -> str:
+    def _other_base(self, tree: TreeId, patch: Patch) -> str:
         absent = [c.old for c in patch.files if c.old and not self._objects.file(tree, c.old)]
         twice = _section_again(patch)
         if twice is not None:
@@ -122,7 +123,7 @@ class Adviser:
             return True
         return any(change.old and self._there(base, change.old) for change in patch.files)
 
-    def _failed(self, tree: str, patch: Patch, reason: str) -> dict[str, list[Hunk]]:
+    def _failed(self, tree: TreeId, patch: Patch, reason: str) -> dict[str, list[Hunk]]:
         """The hunks that have no place, by file: git names the first of each file at most."""
         named = {match.groups() for match in map(_FAILED_HUNK.match, reason.split("; ")) if match}
         found: dict[str, list[Hunk]] = {}

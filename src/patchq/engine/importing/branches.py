@@ -19,6 +19,7 @@ from patchq.git.lender import Lender
 from patchq.git.mail import Mailer
 from patchq.git.store import Store
 from patchq.model.header import defuse
+from patchq.model.ids import CommitId, ObjectId, TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -30,7 +31,7 @@ _PREFIXES = ("refs/heads/", "refs/tags/", "refs/remotes/", "refs/remotes/origin/
 class BranchPatches:
     """The patches of a range, and the commit that they begin behind."""
 
-    base: str
+    base: CommitId
     patches: tuple[Given, ...]
     notices: tuple[Notice, ...]
 
@@ -73,7 +74,7 @@ class BranchReader:
             raise InputError(f"there is no commit in {text}")
         branch = last if dots else first
         stack = self._lender.refs(f"refs/patches/{branch.removeprefix('refs/heads/')}/")
-        names = {oid: name for name, oid in stack.items() if not name.endswith(".log")}
+        names = {CommitId(oid): name for name, oid in stack.items() if not name.endswith(".log")}
         patches: list[Given] = []
         notices: list[Notice] = []
         for oid in commits:
@@ -86,7 +87,7 @@ class BranchReader:
                 notices.append(Notice(Where(branch), text_))
         return BranchPatches(start, tuple(patches), tuple(notices))
 
-    def _fork(self, tip: str, onto: Base) -> str:
+    def _fork(self, tip: CommitId, onto: Base) -> CommitId:
         there = onto.archive is None and self._store.objects.has(onto.commit)
         found = self._history.merge_base(onto.commit, tip) if there else None
         if found is None:
@@ -97,7 +98,7 @@ class BranchReader:
         return onto.commit
 
     def _commit_patch(
-        self, oid: str, onto: Base, names: Mapping[str, str], notices: list[Notice]
+        self, oid: CommitId, onto: Base, names: Mapping[CommitId, str], notices: list[Notice]
     ) -> Given | None:
         details = self._history.details(oid)
         parents = details.info.parents
@@ -132,7 +133,7 @@ class BranchReader:
         told = names.get(oid) or told_name(header) or slug(header.subject) or oid[:12]
         return Given(place, patch_name(told), raw)
 
-    def _is_upstream(self, parents: tuple[str, ...]) -> bool:
+    def _is_upstream(self, parents: tuple[CommitId, ...]) -> bool:
         """Whether all of the side that was merged in is upstream's."""
         bases = [b.commit for b in self._bases.values() if self._store.objects.has(b.commit)]
         return all(
@@ -146,7 +147,7 @@ class BranchReader:
         base = self._history.merge_base(ours, theirs)
         if base is None:
             return
-        merged = self._store.merger.merge(*map(self._tree, (base, ours, theirs)))
+        merged = self._store.merger.merge(self._tree(base), self._tree(ours), self._tree(theirs))
         if not merged.clean:
             paths = ", ".join(merged.conflicted_paths)
             yield f"this merge had conflicts; how they were solved is in no patch: see {paths}"
@@ -154,10 +155,10 @@ class BranchReader:
             changed = ", ".join(self._history.changed(merged.tree, details.info.tree))
             yield f"this merge itself changes something, which is in no patch: see {changed}"
 
-    def _tree(self, commit: str) -> str:
+    def _tree(self, commit: CommitId) -> TreeId:
         return self._history.details(commit).info.tree
 
-    def _commit(self, name: str) -> str:
+    def _commit(self, name: str) -> CommitId:
         found = self._find(name)
         if found is None:
             raise InputError(
@@ -167,7 +168,7 @@ class BranchReader:
             )
         return found
 
-    def _find(self, name: str) -> str | None:
+    def _find(self, name: str) -> CommitId | None:
         if name in self._bases:
             return self._bases[name].commit
         if name == "HEAD":
@@ -177,7 +178,7 @@ class BranchReader:
             full = (name,) if name.startswith("refs/") else (f"{p}{name}" for p in _PREFIXES)
             oid = next(filter(None, map(self._lender.ref, full)), None)
         if oid is None and _ID.fullmatch(name):
-            oid = name
+            oid = ObjectId(name)
         return self._store.resolve(oid) if oid else None
 
 

@@ -23,6 +23,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.objects import Entry
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
 
@@ -47,8 +48,8 @@ class CutFrom:
     branch point of the base ``tag``, 0 where it is not past it.
     """
 
-    commit: str
-    tree: str
+    commit: CommitId
+    tree: TreeId
     name: str | None
     proof: Proof
     matched: int
@@ -75,7 +76,7 @@ class Foreign:
 class OriginFinder:
     """Finds origins among the bases of the lock and the commits of ``main``, if that is known."""
 
-    def __init__(self, project: Project, main: str | None):
+    def __init__(self, project: Project, main: CommitId | None):
         self._project = project
         self._objects = project.store.objects
         self._history = project.store.history
@@ -156,7 +157,7 @@ class OriginFinder:
         return told or ((int(named[1]),) if named else ())
 
     def _best(
-        self, patch: Patch, tag: str, score: Callable[[str], int], total: int, proof: Proof
+        self, patch: Patch, tag: str, score: Callable[[TreeId], int], total: int, proof: Proof
     ) -> CutFrom | None:
         """The base or commit with the highest score: the tag, another base, a commit of main."""
         bases = self._bases(tag)
@@ -191,15 +192,15 @@ class OriginFinder:
         found = self._history.touching(first.commit, self._main, paths) if paths else ()
         return found[::-1][:most]
 
-    def _past(self, tag: str, commit: str) -> int:
+    def _past(self, tag: str, commit: CommitId) -> int:
         base = self._project.lock.base(tag)
         if base.archive is not None or not self._objects.has(base.commit):
             return 0
         branch = self._history.merge_base(base.commit, commit)
         return len(self._history.between(branch, commit)) if branch else 0
 
-    def _blob_score(self, blobs: Mapping[str, str]) -> Callable[[str], int]:
-        def score(tree: str) -> int:
+    def _blob_score(self, blobs: Mapping[str, str]) -> Callable[[TreeId], int]:
+        def score(tree: TreeId) -> int:
             found = self._objects.files(tree, blobs)
             return sum(
                 entry is not None and entry.oid.startswith(blobs[path])
@@ -208,10 +209,10 @@ class OriginFinder:
 
         return score
 
-    def _line_score(self, patch: Patch) -> Callable[[str], int]:
+    def _line_score(self, patch: Patch) -> Callable[[TreeId], int]:
         known: dict[tuple[str, str], int] = {}
 
-        def score(tree: str) -> int:
+        def score(tree: TreeId) -> int:
             total = 0
             for change in patch.files:
                 entry = self._objects.file(tree, change.old) if change.old else None
@@ -226,7 +227,7 @@ class OriginFinder:
 
         return score
 
-    def _named_tree(self, patch: Patch, tree: str) -> str:
+    def _named_tree(self, patch: Patch, tree: TreeId) -> TreeId:
         """``tree`` with the files whose blobs the patch names, where the store has those."""
         wanted: dict[str, Entry | None] = {}
         blobs = _blobs(patch)
@@ -239,7 +240,7 @@ class OriginFinder:
 
 
 def _earliest_best(
-    steps: Sequence[CommitInfo], score: Callable[[str], int], best: int
+    steps: Sequence[CommitInfo], score: Callable[[TreeId], int], best: int
 ) -> tuple[int, CommitInfo | None]:
     """The commit with a score above ``best``; of neighbours that score alike, the first made."""
     found: CommitInfo | None = None

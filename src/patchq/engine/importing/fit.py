@@ -19,6 +19,7 @@ from patchq.git.apply import Applied, Refused
 from patchq.git.objects import Entry
 from patchq.git.store import Store
 from patchq.model.diff import ChangeKind, FileChange
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch
 
@@ -38,7 +39,7 @@ class BroughtOver:
     there: bool = False
 
 
-BringOver = Callable[[Patch, str], BroughtOver | None]
+BringOver = Callable[[Patch, TreeId], BroughtOver | None]
 """Finds what a patch was cut from and merges it onto a tree; None if nothing is found."""
 
 
@@ -99,7 +100,7 @@ class Fitter:
         self._adviser = Adviser(store, base, others, self._places)
         self._base = base
 
-    def fit(self, tree: str, given: Given, raw: bytes, paths: Paths = Paths()) -> Fit:
+    def fit(self, tree: TreeId, given: Given, raw: bytes, paths: Paths = Paths()) -> Fit:
         """Put the patch in ``raw``, which is ``given`` mended, on ``tree``.
 
         Raises :class:`NoFitError` if it does not fit, :class:`AllThereError` if the tree has
@@ -109,7 +110,7 @@ class Fitter:
         self._check_removed(tree, fit)
         return fit
 
-    def _fit(self, tree: str, given: Given, raw: bytes, paths: Paths) -> Fit:
+    def _fit(self, tree: TreeId, given: Given, raw: bytes, paths: Paths) -> Fit:
         readings = self.readings(tree, given, raw, paths)
         readings[0].header.check_fields()
         self._check_names(readings[0])
@@ -133,7 +134,7 @@ class Fitter:
                 reading, reason = found
         return self._merged(tree, reading, reason, paths)
 
-    def _check_removed(self, tree: str, fit: Fit) -> None:
+    def _check_removed(self, tree: TreeId, fit: Fit) -> None:
         """Raise :class:`NoFitError` if a path is left that the patch takes away in the end.
 
         ``git apply`` leaves one that a section creates and a later one renames, if it was there.
@@ -144,7 +145,7 @@ class Fitter:
             reason = f"it removes {', '.join(left)} in the end, and applied it would leave that"
             raise self._refusal(tree, fit.reading, reason)
 
-    def _merged(self, tree: str, reading: Patch, reason: str, paths: Paths) -> Fit:
+    def _merged(self, tree: TreeId, reading: Patch, reason: str, paths: Paths) -> Fit:
         read_as = _unusual(reading, paths)
         alone = self._stack.try_apply(self._base.tree, reading.bare)
         if isinstance(alone, Applied):
@@ -167,7 +168,9 @@ class Fitter:
         applied = self._three_way(tree, reading, preimage, theirs.tree, reason)
         return Fit(reading, applied, merged=True, read_as=read_as)
 
-    def _three_way(self, tree: str, reading: Patch, base: str, theirs: str, reason: str) -> Applied:
+    def _three_way(
+        self, tree: TreeId, reading: Patch, base: TreeId, theirs: TreeId, reason: str
+    ) -> Applied:
         """The change from tree ``base`` to ``theirs`` merged onto ``tree``; both hold just that."""
         ours = self._objects.tree_of(self._objects.files(tree, reading.paths))
         merge = self._store.merger.merge(base, ours, theirs)
@@ -203,7 +206,7 @@ class Fitter:
                 hint="Take out the lines between the files' diffs that look like a diff.",
             )
 
-    def readings(self, tree: str, given: Given, raw: bytes, paths: Paths) -> tuple[Patch, ...]:
+    def readings(self, tree: TreeId, given: Given, raw: bytes, paths: Paths) -> tuple[Patch, ...]:
         """The patch with ``-p1`` and with ``-p0``, first the one whose paths the tree knows.
 
         Of the others only those it knows any of: a new file must not land under ``b/``. Where
@@ -228,7 +231,7 @@ class Fitter:
         return (first, *(patch for patch in others if known[patch.strip]))
 
     def _elsewhere(
-        self, tree: str, given: Given, raw: bytes, reading: Patch
+        self, tree: TreeId, given: Given, raw: bytes, reading: Patch
     ) -> Fit | tuple[Patch, str] | None:
         """The patch in the one place where all its paths exist and it applies.
 
@@ -257,7 +260,7 @@ class Fitter:
             return place, refused.reason
         return None
 
-    def _preimage(self, patch: Patch) -> str | None:
+    def _preimage(self, patch: Patch) -> TreeId | None:
         """The tree of the files that the index lines name; None if one is not in the store."""
         wanted: dict[str, FileChange] = {}
         for change in patch.files:
@@ -282,7 +285,7 @@ class Fitter:
         )
 
     def _refusal(
-        self, tree: str, patch: Patch, reason: str, needs: Sequence[str] = ()
+        self, tree: TreeId, patch: Patch, reason: str, needs: Sequence[str] = ()
     ) -> NoFitError:
         line, spot = self._adviser.spot(tree, patch, reason)
         read_as = "" if patch.strip < 2 and not patch.directory else f" ({options_of(patch)})"

@@ -13,20 +13,21 @@ from patchq.engine.series.message import wording
 from patchq.engine.workspace.project import Project
 from patchq.git.apply import Applied
 from patchq.git.identity import UNKNOWN_AUTHOR
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch
 
 
 class Foreigners:
     """Brings patches over onto trees made from the base ``tag``; ``main`` as for backports."""
 
-    def __init__(self, project: Project, tag: str, main: str | None):
+    def __init__(self, project: Project, tag: str, main: CommitId | None):
         self._tag = tag
         self._changes = ChangeReader(project.store, project.settings)
         self._origins = OriginFinder(project, main)
         base = project.lock.base(tag)
         self._search = PrerequisiteSearch(project, base, self._changes, Names(project.store))
 
-    def bring_over(self, patch: Patch, tree: str) -> BroughtOver | None:
+    def bring_over(self, patch: Patch, tree: TreeId) -> BroughtOver | None:
         """``patch`` on ``tree`` by a three-way merge; see :data:`BringOver`.
 
         What the base itself is the origin of has no other to be brought over from.

@@ -33,6 +33,7 @@ from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.git.mail import author_of
 from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch, repair
 from patchq.model.retired import Lineage
 from patchq.model.series import Guard, Series, SeriesEntry, check_name
@@ -221,7 +222,9 @@ class Importer:
                 hint="Remove it, or import under another name with --name.",
             )
 
-    def _mail(self, tree: str, given: Given, fit: Fit, date: str | None, end: str | None) -> Patch:
+    def _mail(
+        self, tree: TreeId, given: Given, fit: Fit, date: str | None, end: str | None
+    ) -> Patch:
         reading, applied = fit.reading, fit.applied
         author = author_of(reading.header.author) or self._terms.author
         if author == UNKNOWN_AUTHOR:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from patchq.errors import InputError, Where
 from patchq.git.objects import EMPTY_TREE
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
 
 _DEEPEST = 16
@@ -24,19 +25,19 @@ class Places:
         self._history = store.history
         self._listed: dict[str, Mapping[str, frozenset[str]]] = {}
 
-    def knows(self, tree: str, patch: Patch) -> bool:
+    def knows(self, tree: TreeId, patch: Patch) -> bool:
         """Whether all files that the patch changes are in the tree, and it changes any."""
         old = _changed(patch)
         return bool(old) and all(self._objects.file(tree, path) for path in old)
 
-    def known(self, tree: str, patch: Patch) -> int:
+    def known(self, tree: TreeId, patch: Patch) -> int:
         """How many paths of the patch are in the tree, or in a directory that is."""
         return sum(
             any(self._objects.entry(tree, name) for name in (path, path.rpartition("/")[0]) if name)
             for path in patch.paths
         )
 
-    def find(self, tree: str, name: str, raw: bytes, where: Where) -> tuple[Patch, ...]:
+    def find(self, tree: TreeId, name: str, raw: bytes, where: Where) -> tuple[Patch, ...]:
         """The patch in ``raw`` in every place where all files that it changes exist.
 
         As few of its leading directories as possible are taken off. Nothing is found for a patch
@@ -57,7 +58,7 @@ class Places:
                 )
         return ()
 
-    def _directories(self, tree: str, paths: Iterable[str]) -> list[str]:
+    def _directories(self, tree: TreeId, paths: Iterable[str]) -> list[str]:
         """The directories below which the tree has all of ``paths``; the root is ``""``."""
         first, *others = [*paths] or [""]
         if not first:
@@ -71,7 +72,7 @@ class Places:
             if all(self._objects.file(tree, _below(directory, path)) for path in others)
         )
 
-    def _names(self, tree: str) -> Mapping[str, frozenset[str]]:
+    def _names(self, tree: TreeId) -> Mapping[str, frozenset[str]]:
         """Every path of the tree, by the name of its file."""
         if tree not in self._listed:
             found: dict[str, set[str]] = {}

@@ -26,6 +26,7 @@ from patchq.errors import FindingsError, InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.mail import author_of
 from patchq.git.objects import Entry
+from patchq.model.ids import TreeId
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, repair
 from patchq.model.series import SeriesEntry
@@ -155,7 +156,7 @@ class _Replacing:
         check_requirements(self._old, new)
         return Edited(self._old, new, (*self._notes, *self._restacker.notices))
 
-    def _tree(self, entry: SeriesEntry) -> str:
+    def _tree(self, entry: SeriesEntry) -> TreeId:
         return self._restacker.tree_below(self._old.series, entry, self._patches)
 
     def _work(self, entry: SeriesEntry, patch: Patch) -> Work | None:
@@ -231,14 +232,14 @@ class _Replacing:
             return self._restacker.place(Work(worded, applied.before, applied.after), tree)
         return self._placed(old, worded.head, tree, applied)
 
-    def _placed(self, old: Patch, head: bytes, tree: str, applied: Applied) -> Patch:
+    def _placed(self, old: Patch, head: bytes, tree: TreeId, applied: Applied) -> Patch:
         """The patch as git writes it, under ``head``."""
         trees = map(self._objects.tree_of, (applied.before, applied.after))
         diff = self._restacker.mailer.diff(*trees, strip=old.strip)
         patch = replace(old, raw=head + diff)
         return self._restacker.place(Work(patch, applied.before, applied.after), tree)
 
-    def _with_modes(self, fit: Fit, was: Work | None, tree: str, place: str) -> Applied:
+    def _with_modes(self, fit: Fit, was: Work | None, tree: TreeId, place: str) -> Applied:
         """What the patch does, with the modes that the old one set where it cannot tell any."""
         applied = fit.applied
         if was is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from patchq.git.lender import Lender
 from patchq.git.store import open_store
+from patchq.model.ids import ObjectId
 
 _VERSION = re.compile(rb"\S+ \((?:\d+:)?([^)\s]+)\)")
 _REPACKED = re.compile(r"[+~](?:dfsg|ds|git|repack).*$")
@@ -33,22 +34,23 @@ def tag_of_branch(upstream: Lender, repository: Lender, text: str) -> str | None
     tags = upstream.refs("refs/tags/")
     if dots and first in tags:
         return first
-    tip = _find(repository, last if dots else first)
-    if tip is None:
+    head = _find(repository, last if dots else first)
+    if head is None:
         return None
     with tempfile.TemporaryDirectory(prefix="patchq-tag-") as scratch:
         store = open_store(Path(scratch, "store.git"), upstream)
         store.borrow(repository)
+        tip = store.resolve(head)
         best: tuple[int, str] | None = None
         for name, oid in tags.items():
             commit = store.resolve(oid)
-            if commit and store.history.contains(commit, tip):
+            if commit and tip and store.history.contains(commit, tip):
                 distance = len(store.history.between(commit, tip))
                 best = min(filter(None, (best, (distance, name))))
         return best[1] if best else None
 
 
-def _find(lender: Lender, name: str) -> str | None:
+def _find(lender: Lender, name: str) -> ObjectId | None:
     if name == "HEAD":
         name = lender.head() or "HEAD"
     full = (name,) if name.startswith("refs/") or name == "HEAD" else _forms(name)

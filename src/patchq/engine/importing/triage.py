@@ -25,6 +25,7 @@ from patchq.errors import InputError
 from patchq.git.apply import Applied
 from patchq.git.identity import UNKNOWN_AUTHOR
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, repair
 from patchq.model.triage import Fits, Triage, TriagedFile, generation, generations
@@ -46,7 +47,7 @@ class _Found:
 def triage(
     project: Project,
     patches: Sequence[Given],
-    main: str | None,
+    main: CommitId | None,
     paths: Paths,
     progress: Progress,
     *,
@@ -64,7 +65,7 @@ def triage(
 
 
 class _Triage:
-    def __init__(self, project: Project, main: str | None, paths: Paths, *, recount: bool):
+    def __init__(self, project: Project, main: CommitId | None, paths: Paths, *, recount: bool):
         self._project = project
         self._objects = project.store.objects
         self._stack = Stack(project.store)
@@ -205,7 +206,7 @@ class _Triage:
                         fits[base.name] = self._lands(foreign.change, base)
                 return
 
-    def _change(self, parent: str, fit: Fit) -> UpstreamChange:
+    def _change(self, parent: CommitId, fit: Fit) -> UpstreamChange:
         words = wording(fit.reading, author=UNKNOWN_AUTHOR, date="0 +0000")
         return self._changes.of_patch(fit.reading, parent, fit.applied, words, ())
 

@@ -11,6 +11,7 @@ from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
 from patchq.git.objects import Entries, Objects
 from patchq.model.diff import ChangeKind, scan
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verdict import EvidenceKind, PatchReport, Verdict
 
@@ -43,7 +44,7 @@ class Case:
 
     patch: Patch
     applied: Applied
-    ours: str
+    ours: TreeId
     accepted: bool = False
 
 

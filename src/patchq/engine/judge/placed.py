@@ -25,6 +25,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.objects import Entry
 from patchq.kept_answers import key_of
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -52,7 +53,7 @@ class PatchedBase:
     """A base by name, the tree to begin from, and the patches that stand on it."""
 
     name: str
-    tree: str
+    tree: TreeId
     patches: tuple[Patch, ...] = ()
 
 
@@ -95,7 +96,7 @@ class Placed:
         return self.stack.apply(tree, self.patch, onto=self.old.name)
 
     @cached_property
-    def ours(self) -> str:
+    def ours(self) -> TreeId:
         """The tree that it has to go onto."""
         return self.stack.apply_all(self.new.tree, self.new.patches, onto=self.new.name)
 

@@ -14,6 +14,7 @@ from patchq.engine.series.rewrite import with_moved_predicates
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, PredicateKind
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
@@ -146,7 +147,7 @@ class SpanPredicates:
         truth = self._predicates.ask(predicate, span.new.tree, path, directories=self._directories)
         return Answer(predicate, path, truth.holds, truth.words)
 
-    def _holds(self, answer: Answer, tree: str) -> bool | None:
+    def _holds(self, answer: Answer, tree: TreeId) -> bool | None:
         """What the predicate of ``answer`` is on a tree between the bases."""
         predicate = answer.predicate
         names = [name for name in (predicate.path, answer.path) if name]
@@ -161,7 +162,7 @@ class SpanPredicates:
             return tuple(sorted({path for tree in trees for path in self._cmake_files(tree)}))
         return (answer.predicate.path,) if answer.predicate.path and answer.path else ()
 
-    def _cmake_files(self, tree: str) -> Iterator[str]:
+    def _cmake_files(self, tree: TreeId) -> Iterator[str]:
         objects = self._span.store.objects
         for directory in self._directories:
             project = project_at(objects, tree, directory)

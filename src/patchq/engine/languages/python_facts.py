@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from patchq.kept_answers import KeptAnswers
+from patchq.model.ids import ObjectId
 
 _FORMAT = 2
 STAR = "*"
@@ -105,9 +106,9 @@ class FactsCache:
     def __init__(self, directory: Path):
         version = f"{_FORMAT}-python{sys.version_info.major}.{sys.version_info.minor}"
         self._kept = KeptAnswers(directory, f"patchq.imports/{version}", _read, _written)
-        self._known: dict[str, Facts] = {}
+        self._known: dict[ObjectId, Facts] = {}
 
-    def get(self, blob: str) -> Facts | None:
+    def get(self, blob: ObjectId) -> Facts | None:
         """What was kept for ``blob``."""
         if blob not in self._known:
             kept = self._kept.get(blob)
@@ -116,7 +117,7 @@ class FactsCache:
             self._known[blob] = kept
         return self._known[blob]
 
-    def put(self, blob: str, facts: Facts) -> None:
+    def put(self, blob: ObjectId, facts: Facts) -> None:
         """Keep ``facts`` for ``blob``."""
         self._known[blob] = facts
         self._kept.put(blob, facts)

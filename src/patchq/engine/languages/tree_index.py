@@ -28,6 +28,7 @@ from patchq.git.blobs import list_files, read_blobs
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
 from patchq.kept_answers import KeptAnswers
+from patchq.model.ids import BlobId, TreeId, blob_id
 
 _VERSION = "search-index/2"
 _LARGEST = 32 * 2**20
@@ -51,17 +52,17 @@ class _Facts:
     ``skipped`` are paths that could not be read.
     """
 
-    names: dict[str, array[int]]
-    marks: dict[str, array[int]]
-    binary: frozenset[str]
+    names: dict[BlobId, array[int]]
+    marks: dict[BlobId, array[int]]
+    binary: frozenset[BlobId]
     skipped: tuple[str, ...]
 
     @cached_property
-    def name_sets(self) -> dict[str, frozenset[int]]:
+    def name_sets(self) -> dict[BlobId, frozenset[int]]:
         return {oid: frozenset(sums) for oid, sums in self.names.items()}
 
     @cached_property
-    def mark_sets(self) -> dict[str, frozenset[int]]:
+    def mark_sets(self) -> dict[BlobId, frozenset[int]]:
         return {oid: frozenset(sums) for oid, sums in self.marks.items()}
 
     @cached_property
@@ -76,12 +77,12 @@ class TreeIndex:
     may have an index already, are not read again.
     """
 
-    def __init__(self, store: Store, tree: str, cache: Path, before: str):
+    def __init__(self, store: Store, tree: TreeId, cache: Path, before: TreeId):
         self.tree = tree
         self._before = before
         self._store = store
         self._kept = KeptAnswers(cache / "search", _VERSION, _read, _written)
-        self._tokens: dict[tuple[Family, str], Tokens] = {}
+        self._tokens: dict[tuple[Family, BlobId], Tokens] = {}
 
     @property
     def files(self) -> int:
@@ -116,7 +117,7 @@ class TreeIndex:
                 for path in self._paths[oid]:
                     yield path, content
 
-    def candidates(self, piece: Piece, text: bytes) -> Iterator[str]:
+    def candidates(self, piece: Piece, text: bytes) -> Iterator[BlobId]:
         """The blobs that may hold much of ``piece``, whose source is ``text``.
 
         Whatever their language: code goes into templates, scanners and strings of another.
@@ -134,28 +135,28 @@ class TreeIndex:
             if by_names or by_marks:
                 yield oid
 
-    def paths(self, oid: str) -> tuple[str, ...]:
+    def paths(self, oid: BlobId) -> tuple[str, ...]:
         """Where the blob stands in the tree."""
         return self._paths[oid]
 
-    def content(self, oid: str) -> bytes:
+    def content(self, oid: BlobId) -> bytes:
         """The text of a blob of the tree: of a notebook, the source in it."""
         content = self._store.objects.read(oid)
         return source_of(content) if self._paths[oid][0].endswith(".ipynb") else content
 
-    def tokens(self, oid: str, kind: Family) -> Tokens:
+    def tokens(self, oid: BlobId, kind: Family) -> Tokens:
         """The tokens of a blob of the tree."""
         if (kind, oid) not in self._tokens:
             self._tokens[kind, oid] = tokenize(kind, self.content(oid))
         return self._tokens[kind, oid]
 
     @cached_property
-    def _paths(self) -> dict[str, tuple[str, ...]]:
+    def _paths(self) -> dict[BlobId, tuple[str, ...]]:
         known = self._facts.names
-        found: dict[str, list[str]] = {}
+        found: dict[BlobId, list[str]] = {}
         for file in list_files(self._store.git, self.tree):
             if file.oid in known and file.mode != SYMLINK_MODE:
-                found.setdefault(file.oid, []).append(file.path)
+                found.setdefault(BlobId(file.oid), []).append(file.path)
         return {oid: tuple(paths) for oid, paths in found.items()}
 
     @cached_property
@@ -172,20 +173,20 @@ class TreeIndex:
         return kept
 
 
-_recent: dict[str, _Facts] = {}
+_recent: dict[TreeId, _Facts] = {}
 """The facts of the tree that this process asked about last: the next may be much the same."""
 
 
-def _scan(store: Store, tree: str, known: Sequence[_Facts]) -> _Facts:
+def _scan(store: Store, tree: TreeId, known: Sequence[_Facts]) -> _Facts:
     listed = [
         file
         for file in list_files(store.git, tree)
         if file.mode not in (GITLINK_MODE, SYMLINK_MODE)
     ]
-    wanted = {file.oid for file in listed if (file.size or 0) <= _LARGEST}
-    names: dict[str, array[int]] = {}
-    marks: dict[str, array[int]] = {}
-    binary: set[str] = set()
+    wanted = {BlobId(file.oid) for file in listed if (file.size or 0) <= _LARGEST}
+    names: dict[BlobId, array[int]] = {}
+    marks: dict[BlobId, array[int]] = {}
+    binary: set[BlobId] = set()
     for facts in known:
         shared = wanted & facts.names.keys()
         names.update((oid, facts.names[oid]) for oid in shared)
@@ -238,9 +239,9 @@ def _written(facts: _Facts) -> object:
 def _read(kept: Any) -> _Facts:
     blobs = kept["blobs"]
     return _Facts(
-        {oid: _unpacked(names) for oid, (names, _) in blobs.items()},
-        {oid: _unpacked(marks) for oid, (_, marks) in blobs.items()},
-        frozenset(kept["binary"]),
+        {blob_id(oid): _unpacked(names) for oid, (names, _) in blobs.items()},
+        {blob_id(oid): _unpacked(marks) for oid, (_, marks) in blobs.items()},
+        frozenset(map(blob_id, kept["binary"])),
         tuple(kept["skipped"]),
     )
 

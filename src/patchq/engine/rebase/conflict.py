@@ -118,4 +118,4 @@ def _marked(store: Store, sides: Sides, labels: tuple[str, str, str]) -> Entry |
     if len(contents) < 3 or any(b"\0" in content[:_BINARY_PROBE] for content in contents):
         return None
     merged = store.merger.merge_file(contents[0], contents[1], contents[2], labels)
-    return Entry(ours.mode, store.objects.write("blob", merged))
+    return Entry(ours.mode, store.objects.write_blob(merged))

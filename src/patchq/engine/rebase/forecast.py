@@ -10,6 +10,7 @@ from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError
+from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 
 _ID = re.compile(r"[0-9a-f]{7,40}")
@@ -32,7 +33,7 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
     return judge_series(replace(project, lock=ahead), source, name, progress)
 
 
-def _refuse_past(project: Project, revision: str, commit: str) -> None:
+def _refuse_past(project: Project, revision: str, commit: CommitId) -> None:
     history, store = project.store.history, project.store
     for base in reversed(project.lock.bases):
         here = base.archive is None and store.objects.has(base.commit)

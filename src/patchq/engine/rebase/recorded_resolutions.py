@@ -26,6 +26,7 @@ from patchq.git.objects import (
     encode_path,
 )
 from patchq.git.worktree import Sides
+from patchq.model.ids import TreeId
 from patchq.model.workspace import Workspace
 from patchq.model.yamlfile import YamlValue, dump, parse
 
@@ -122,7 +123,7 @@ class Resolutions:
     def _entry(self, file: File) -> Entry | None:
         if file.mode is None or file.content is None:
             return None
-        return Entry(file.mode, self._objects.write("blob", file.content))
+        return Entry(file.mode, self._objects.write_blob(file.content))
 
     def _file(self, key: str) -> Path | None:
         name = _name(key).removeprefix(f"{DIRECTORY}/")
@@ -145,7 +146,7 @@ class Resolutions:
 
 
 def remember(
-    collision: Collision, tree: str, changed: Iterable[str], objects: Objects, *, onto: str
+    collision: Collision, tree: TreeId, changed: Iterable[str], objects: Objects, *, onto: str
 ) -> dict[str, bytes]:
     """The files, by their names below ``series/``, that keep ``tree`` as the outcome.
 
@@ -177,7 +178,7 @@ def _agree(files: Sequence[File]) -> bool:
     return len({(file.mode, file.content) for file in files}) == 1
 
 
-def _file(objects: Objects, tree: str, path: str) -> File:
+def _file(objects: Objects, tree: TreeId, path: str) -> File:
     entry = objects.file(tree, path)
     if entry is None:
         return File(path, None, None)

@@ -11,6 +11,7 @@ from patchq.git.compare import Version, range_diff
 from patchq.git.objects import GITLINK_MODE, Entry, Objects
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
 _MARKERS = (b"<<<<<<< ", b"||||||| ", b">>>>>>> ")
@@ -18,7 +19,7 @@ _NO_SECTION = b"@@ Commit message\n \n"
 """How range-diff heads a difference that begins with the first file's name."""
 
 
-def changed_paths(objects: Objects, old: str, new: str, prefix: str = "") -> set[str]:
+def changed_paths(objects: Objects, old: TreeId, new: TreeId, prefix: str = "") -> set[str]:
     """Every file that differs between two trees."""
     before, after = objects.tree(old), objects.tree(new)
     changed: set[str] = set()
@@ -27,7 +28,7 @@ def changed_paths(objects: Objects, old: str, new: str, prefix: str = "") -> set
         if was == now:
             continue
         if was and now and was.is_tree and now.is_tree:
-            changed |= changed_paths(objects, was.oid, now.oid, f"{path}/")
+            changed |= changed_paths(objects, was.tree_id, now.tree_id, f"{path}/")
         else:
             changed |= _files(objects, was, path) | _files(objects, now, path)
     return changed
@@ -38,10 +39,10 @@ def _files(objects: Objects, entry: Entry | None, path: str) -> set[str]:
         return set()
     if not entry.is_tree:
         return {path}
-    return {below for below, _ in objects.walk(entry.oid, f"{path}/")}
+    return {below for below, _ in objects.walk(entry.tree_id, f"{path}/")}
 
 
-def patch_to(store: Store, stack: Stack, collision: Collision, tree: str) -> Patch:
+def patch_to(store: Store, stack: Stack, collision: Collision, tree: TreeId) -> Patch:
     """The patch of ``collision`` rewritten so that it leads to ``tree``; its head is kept.
 
     What still applies of it keeps its bytes (see :mod:`patchq.engine.series.rewrite`).
@@ -61,7 +62,7 @@ def patch_to(store: Store, stack: Stack, collision: Collision, tree: str) -> Pat
     return carried.patch
 
 
-def compare(store: Store, collision: Collision, tree: str) -> bytes:
+def compare(store: Store, collision: Collision, tree: TreeId) -> bytes:
     """The patch as it was against the patch that leads to ``tree``, as git range-diff shows it."""
     objects = store.objects
     case = collision.case
@@ -91,7 +92,7 @@ class WorktreeState:
     ``not_added`` are known files that were changed there, and are neither added nor the patch's.
     """
 
-    tree: str
+    tree: TreeId
     left_out: tuple[str, ...]
     not_added: tuple[str, ...]
 
@@ -120,7 +121,7 @@ def find_unsolved(
     return Unsolved((*worktree.unmerged(), *made.not_added), marked)
 
 
-def _has_markers(objects: Objects, collision: Collision, tree: str, path: str) -> bool:
+def _has_markers(objects: Objects, collision: Collision, tree: TreeId, path: str) -> bool:
     """Whether the file has conflict markers that no side of the merge had."""
     sides = collision.conflicts.get(path)
     known: set[bytes] = set()

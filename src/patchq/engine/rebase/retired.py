@@ -15,6 +15,7 @@ from patchq.engine.judge.placed import PatchedBase, Placed, PlaceJudge
 from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired, provided_by_upstream
 from patchq.model.verdict import EvidenceKind, Memory, PatchReport, Remembered, Verdict
@@ -37,7 +38,7 @@ def recall(
     directory: SeriesDirectory,
     onto: str,
     records: Iterable[Retired] | None = None,
-    patched: str | None = None,
+    patched: TreeId | None = None,
 ) -> tuple[Recalled, ...]:
     """Judge what left the series of ``directory`` again on the base ``onto``.
 
@@ -50,7 +51,7 @@ def recall(
 
 
 def _recall(
-    project: Project, record: Retired, onto: str, patched: str | None, provided: frozenset[str]
+    project: Project, record: Retired, onto: str, patched: TreeId | None, provided: frozenset[str]
 ) -> Recalled:
     judgement = _judge(project, record, onto, patched, provided)
     now = judgement.report if judgement else None
@@ -85,7 +86,7 @@ def _is_blind(now: PatchReport) -> bool:
 
 
 def _judge(
-    project: Project, record: Retired, onto: str, patched: str | None, provided: frozenset[str]
+    project: Project, record: Retired, onto: str, patched: TreeId | None, provided: frozenset[str]
 ) -> Judgement | None:
     """None if the patch no longer stands on the base it left from (or that base is away)."""
     if record.base not in project.lock.names or record.base == onto:

@@ -50,6 +50,7 @@ from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree, WorktreeLayout
+from patchq.model.ids import TreeId
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import RETIRED, Workspace
 
@@ -240,7 +241,7 @@ def _judged(project: Project, operation: Operation, progress: Progress) -> Rebas
 
 
 def _advance(
-    project: Project, operation: Operation, progress: Progress, taken: str | None = None
+    project: Project, operation: Operation, progress: Progress, taken: TreeId | None = None
 ) -> Rebased:
     """Judge anew, write down how far that comes, and stop there or finish.
 
@@ -254,7 +255,7 @@ def _advance(
 
 
 def _stop(
-    project: Project, operation: Operation, stop: Stop | None, taken: str | None = None
+    project: Project, operation: Operation, stop: Stop | None, taken: TreeId | None = None
 ) -> None:
     """Write down where it stopped, then lay the worktree out."""
     wanted = _layout(project, operation, stop.collision) if stop and stop.collision else None

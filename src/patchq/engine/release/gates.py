@@ -15,6 +15,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.search import files_with_words
 from patchq.kept_answers import KeptAnswers, key_of
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.release import Gate, GateChange, GateFacts, GateState, Value
 from patchq.model.verdict import Evidence, EvidenceKind
@@ -59,7 +60,7 @@ class GateReader:
             self._gates[base.tree] = self._search(base.tree)
         return self._gates[base.tree]
 
-    def _search(self, tree: str) -> tuple[Gate, ...]:
+    def _search(self, tree: TreeId) -> tuple[Gate, ...]:
         helpers = {name.rpartition(".")[2] for name in self._facts.helpers}
         words = {*helpers, *self._facts.macros}
         found = files_with_words(self._store.git, tree, words)
@@ -75,7 +76,7 @@ class GateReader:
             for each in self.conditions(tree, path)
         )
 
-    def conditions(self, tree: str, path: str) -> tuple[Condition, ...]:
+    def conditions(self, tree: TreeId, path: str) -> tuple[Condition, ...]:
         """The conditions of one file, none if it is not there or in another language."""
         suffix = PurePosixPath(path).suffix.lower()
         entry = self._store.objects.file(tree, path)
@@ -130,7 +131,7 @@ def _commit(
     lines = content.split(b"\n")[gate.line - 1 : gate.end]
     text = _stripped(lines)
 
-    def has(tree: str, name: str) -> bool:
+    def has(tree: TreeId, name: str) -> bool:
         if state is GateState.NEW:  # a search by text: parsing every state of a file takes long
             return text in _stripped((objects.content(tree, name) or b"").split(b"\n"))
         return any(

@@ -22,7 +22,7 @@ def find_mentions(
     """
     if not words or not span.has_history:
         return ()
-    history = span.store.history
+    history, objects = span.store.history, span.store.objects
     commits = history.subjects(span.old.commit, span.new.commit)
     messages = history.messages([commit.oid for commit in commits])
     found = []
@@ -31,7 +31,7 @@ def find_mentions(
         if not said or len(commit.parents) > 1:
             continue
         parent = commit.parents[0] if commit.parents else None
-        touched = history.changed(parent, commit.oid) if parent else ()
+        touched = history.changed(objects.commit_tree(parent), commit.tree) if parent else ()
         patches = {name for path in touched for name in patched.get(path, ())}
         text = f"mentions {', '.join(said)}"
         found.append(

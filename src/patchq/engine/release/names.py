@@ -12,6 +12,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
 from patchq.git.search import lines_with_texts
+from patchq.model.ids import TreeId
 from patchq.model.regex import compile_regex, encoded
 from patchq.model.release import NameChange, NameState, Use, Uses
 from patchq.model.verdict import EvidenceKind
@@ -74,7 +75,7 @@ def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tup
 
 
 def _definitions(
-    span: UpstreamRange, tree: str, words: Collection[str], uses: Uses
+    span: UpstreamRange, tree: TreeId, words: Collection[str], uses: Uses
 ) -> dict[str, list[_Line]]:
     """The lines that have each of ``words`` in the paths that define them."""
     spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
@@ -137,7 +138,7 @@ def _removed_by(span: UpstreamRange, word: str, files: Collection[str]) -> Commi
     return found
 
 
-def _module(span: UpstreamRange, tree: str, word: str, modules: Mapping[str, str]) -> str | None:
+def _module(span: UpstreamRange, tree: TreeId, word: str, modules: Mapping[str, str]) -> str | None:
     """The file that a dotted name leads to, None if it leads nowhere.
 
     It is a module, a package, or a name that the text of the last module on the way has.

@@ -118,7 +118,7 @@ def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple
     units = []
     for hunk, at in zip(change.hunks, positions, strict=True):
         start, end = offsets[at], offsets[at + len(hunk.preimage)]
-        alone = objects.derive(before.oid, start, end, b"".join(hunk.postimage))
+        alone = objects.derive(before.blob_id, start, end, b"".join(hunk.postimage))
         entries = {path: before}, {path: Entry(before.mode, alone)}, {path: after}
         units.append(Unit(path, (hunk.index,), *entries))
     return tuple(units)

@@ -84,7 +84,7 @@ def head_of(store: Store, words: Wording) -> bytes:
     subject, _, body = words.message.partition("\n\n")
     message = normalised(f"{' '.join(subject.split())}\n\n{defuse(body)}")
     # what the mail changes does not show in its head
-    file = {"file": Entry("100644", store.objects.write("blob", b"\n"))}
+    file = {"file": Entry("100644", store.objects.write_blob(b"\n"))}
     raw = store.mailer.mail(
         *(EMPTY_TREE, store.objects.tree_of(file)),
         message=message,

@@ -19,6 +19,7 @@ from patchq.git.commits import read_commit
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.model.diff import Hunk
+from patchq.model.ids import TreeId
 
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 _ANY_WORD = re.compile(rb"\w")
@@ -76,7 +77,7 @@ def brought_by(
 
     wanted = Counter(duplicate.lines)
 
-    def content(tree: str) -> bytes:
+    def content(tree: TreeId) -> bytes:
         contents = (objects.content(tree, name) for name in names)
         return next((content for content in contents if content is not None), b"")
 

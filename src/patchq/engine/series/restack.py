@@ -18,6 +18,7 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.objects import Entries
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import render_retired
@@ -161,11 +162,13 @@ class Restacker:
             why = f"it {_reason(error)}"
         self._left_alone.setdefault(entry.name, why)
 
-    def tree_below(self, series: Series, entry: SeriesEntry, patches: Mapping[str, Patch]) -> str:
+    def tree_below(
+        self, series: Series, entry: SeriesEntry, patches: Mapping[str, Patch]
+    ) -> TreeId:
         """The tree that the patch of ``entry`` stands on."""
         return self.tree(below(series, entry, self._default_guards), patches)
 
-    def tree(self, entries: Iterable[SeriesEntry], patches: Mapping[str, Patch]) -> str:
+    def tree(self, entries: Iterable[SeriesEntry], patches: Mapping[str, Patch]) -> TreeId:
         """The base with the patches of ``entries`` in order, less those that are left as they are.
 
         Raises :class:`~patchq.engine.series.stack.PatchRefusedError` if one does not apply.
@@ -213,7 +216,7 @@ class Restacker:
         check_requirements(directory, restacked, self._selected)
         return restacked
 
-    def place(self, work: Work, tree: str) -> Patch:
+    def place(self, work: Work, tree: TreeId) -> Patch:
         """The patch that does ``work`` to ``tree``, merged onto it where it must be.
 
         Raises :class:`FindingsError`, naming the patch, where it no longer merges or does nothing.

@@ -29,6 +29,7 @@ from patchq.git.objects import Entries, Objects
 from patchq.model.diff import ChangeKind, FileChange, Hunk, scan
 from patchq.model.diff_layout import layout, split_lines
 from patchq.model.header import replace_path
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
 _NAME = rb"""(?:"(?:[^"\\\0-\x1f]|\\.)*"|[^"\0-\x1f]+)"""
@@ -74,8 +75,8 @@ class Carrier:
     def carry(
         self,
         patch: Patch,
-        ours: str,
-        result: str,
+        ours: TreeId,
+        result: TreeId,
         before: Entries,
         after: Entries,
         moves: Mapping[str, str],
@@ -110,11 +111,11 @@ class Carrier:
             return Carried(candidate, Rewrite.HUNKS, for_gnu_patch)
         raise PatchqError(f"{patch.name}: git's own diff does not apply to the tree it was made of")
 
-    def _git_gives(self, patch: Patch, ours: str, result: str) -> bool:
+    def _git_gives(self, patch: Patch, ours: TreeId, result: TreeId) -> bool:
         applied = self._stack.try_apply(ours, patch)
         return isinstance(applied, Applied) and applied.tree == result
 
-    def _gives(self, patch: Patch, ours: str, result: str) -> bool:
+    def _gives(self, patch: Patch, ours: TreeId, result: TreeId) -> bool:
         applied = self._stack.try_apply(ours, patch)
         return (
             isinstance(applied, Applied)
@@ -127,8 +128,8 @@ class Carrier:
         patch: Patch,
         fresh: Mapping[_Key, tuple[bytes, FileChange]],
         moves: Mapping[str, str],
-        ours: str,
-        result: str,
+        ours: TreeId,
+        result: TreeId,
     ) -> bytes | None:
         """Keep each section that by itself still does to its file what the merge does."""
         parts: list[bytes] = []
@@ -148,7 +149,7 @@ class Carrier:
                 parts.append(written[new.start : new.end])
         return b"".join(parts) if used == fresh.keys() else None
 
-    def _keeps(self, patch: Patch, section: bytes, key: _Key, ours: str, result: str) -> bool:
+    def _keeps(self, patch: Patch, section: bytes, key: _Key, ours: TreeId, result: TreeId) -> bool:
         alone = replace(patch, raw=section)
         applied = self._stack.try_apply(ours, alone)
         return (

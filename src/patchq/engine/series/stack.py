@@ -8,6 +8,7 @@ from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.store import Store
 from patchq.git.strict import PlainDiff
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.series import Series, SeriesEntry
 
@@ -36,7 +37,7 @@ class Stack:
         self._store = store
         self._known: dict[tuple[str, str, int, str, int], Applied | Refused] = {}
 
-    def try_apply(self, tree: str, patch: Patch, *, fuzz: int = 0) -> Applied | Refused:
+    def try_apply(self, tree: TreeId, patch: Patch, *, fuzz: int = 0) -> Applied | Refused:
         """Apply one patch to ``tree``, strictly but for ``fuzz``: the whole file, as git reads it.
 
         So many lines of the usual three of context need not match, as with patch(1) ``-F``.
@@ -54,14 +55,14 @@ class Stack:
             )
         return self._known[key]
 
-    def apply(self, tree: str, patch: Patch, *, onto: str) -> Applied:
+    def apply(self, tree: TreeId, patch: Patch, *, onto: str) -> Applied:
         """Apply one patch; ``onto`` names the base in the :class:`PatchRefusedError` raised."""
         applied = self.try_apply(tree, patch)
         if isinstance(applied, Refused):
             raise PatchRefusedError(patch, onto, applied.reason)
         return applied
 
-    def apply_all(self, tree: str, patches: Iterable[Patch], *, onto: str) -> str:
+    def apply_all(self, tree: TreeId, patches: Iterable[Patch], *, onto: str) -> TreeId:
         """The tree after all ``patches``, in order."""
         for patch in patches:
             tree = self.apply(tree, patch, onto=onto).tree

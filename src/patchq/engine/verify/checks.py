@@ -11,6 +11,7 @@ from patchq.engine.series.selection import Selection, require_order
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project
 from patchq.errors import InputError, Where
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.predicate import Predicate, parse_predicate
 from patchq.model.retired import RecordState
@@ -98,7 +99,7 @@ def series_wide(subject: Subject) -> Section:
     return Section("checks", summary, tuple(failures), tuple(notes), skipped=not count)
 
 
-def _of_headers(subject: Subject, key: str, tree: str, called: str) -> Section:
+def _of_headers(subject: Subject, key: str, tree: TreeId, called: str) -> Section:
     failures, notes, count = list[Failure](), list[Remark](), 0
     for patch in subject.selection.patches:
         for predicate, where in _predicates(patch, key):
@@ -139,7 +140,7 @@ def _covered(subject: Subject, predicate: Predicate) -> bool:
     return predicate.path is None or subject.coverage.covers_path(predicate.path)
 
 
-def _ask(subject: Subject, predicate: Predicate, tree: str) -> Truth:
+def _ask(subject: Subject, predicate: Predicate, tree: TreeId) -> Truth:
     return subject.predicates.ask(predicate, tree, base=subject.base.tree)
 
 

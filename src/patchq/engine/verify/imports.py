@@ -19,6 +19,7 @@ from patchq.errors import Where
 from patchq.git.search import differing_files, lines_with_words, list_files
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verification import Failure, Remark, Section
 
@@ -262,7 +263,7 @@ class _Check:
         return self.homes[word]
 
 
-def _changed(store: Store, before: str, after: str) -> tuple[str, ...]:
+def _changed(store: Store, before: TreeId, after: TreeId) -> tuple[str, ...]:
     """The Python files that differ between two trees."""
     paths = differing_files(store.git, before, after)
     return tuple(path for path in paths if path.endswith(".py"))

@@ -15,6 +15,7 @@ from patchq.engine.languages.python_facts import Facts, FactsCache, Import, When
 from patchq.engine.languages.python_modules import read_facts
 from patchq.git.objects import SYMLINK_MODE
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 
 _COMPILED = (".pyi", ".so", ".pyd")
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
@@ -61,7 +62,7 @@ class Packages:
 class Tree:
     """The modules of one tree."""
 
-    def __init__(self, store: Store, tree: str, packages: Packages, cache: FactsCache):
+    def __init__(self, store: Store, tree: TreeId, packages: Packages, cache: FactsCache):
         self._objects = store.objects
         self._cache = cache
         self._modules: dict[str, Module | None] = {}
@@ -104,7 +105,7 @@ class Tree:
         if not parent:
             return self._objects.tree(self.oid)
         holder = self._objects.entry(self.oid, parent)
-        return self._objects.tree(holder.oid) if holder and holder.is_tree else ()
+        return self._objects.tree(holder.tree_id) if holder and holder.is_tree else ()
 
     def places(self, importer: str, module: str, level: int) -> tuple[str, ...] | None:
         """Where ``module`` may be, asked for by the file ``importer``.

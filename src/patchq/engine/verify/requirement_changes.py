@@ -161,7 +161,7 @@ def _fetched(objects: Objects, base: Base, recipe: Recipe) -> dict[Key, str] | N
         return {}
     directory = "" if recipe.project == "." else f"{recipe.project}/"
     entry = objects.entry(base.tree, recipe.project) if directory else None
-    tree = entry.oid if entry and entry.is_tree else base.tree
+    tree = entry.tree_id if entry and entry.is_tree else base.tree
     if not base.covers(f"{directory}CMakeLists.txt") or (directory and entry is None):
         return None
     lists = sorted(path for path, _ in objects.walk(tree) if _LISTS.fullmatch(path))

@@ -13,6 +13,7 @@ from patchq.engine.series.variants import recipe_of
 from patchq.engine.workspace.project import Project
 from patchq.git.apply import Applied, Refused
 from patchq.model.coverage import Coverage
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.recipe import Recipe
@@ -26,12 +27,12 @@ class PatchStep:
     """
 
     patch: Patch
-    onto: str
+    onto: TreeId
     applied: Applied
     fuzz: int = 0
 
     @property
-    def tree(self) -> str:
+    def tree(self) -> TreeId:
         """The tree with the patch."""
         return self.applied.tree
 
@@ -47,7 +48,7 @@ class Subject:
     steps: tuple[PatchStep, ...]
 
     @property
-    def tree(self) -> str:
+    def tree(self) -> TreeId:
         """The patched tree."""
         return self.steps[-1].tree if self.steps else self.base.tree
 
@@ -140,7 +141,9 @@ def stand(
     return tuple(steps)
 
 
-def _with_fuzz(stack: Stack, tree: str, patch: Patch, base: Base, most: int) -> tuple[int, Applied]:
+def _with_fuzz(
+    stack: Stack, tree: TreeId, patch: Patch, base: Base, most: int
+) -> tuple[int, Applied]:
     """The least fuzz with which the patch applies, and the patch applied."""
     for fuzz in range(1, most + 1):
         if not isinstance(stack.try_apply(tree, patch), Refused):

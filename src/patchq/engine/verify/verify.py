@@ -19,6 +19,7 @@ from patchq.engine.verify.subject import (
 )
 from patchq.engine.verify.wheel.evidence import Wheels
 from patchq.engine.workspace.project import Project
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.verification import Failure, Remark, Section, Verification
 
@@ -121,7 +122,7 @@ def _not_checked(
 def _verification(
     project: Project,
     selection: Selection,
-    tree: str | None,
+    tree: TreeId | None,
     sections: Sequence[Section],
     evaluated: Evaluated,
     blind: Sequence[str] = (),

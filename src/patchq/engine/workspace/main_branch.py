@@ -7,11 +7,12 @@ import re
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream import MAIN_REF
 from patchq.errors import InputError
+from patchq.model.ids import CommitId
 
 _ID = re.compile(r"[0-9a-f]{7,40}")
 
 
-def main_tip(project: Project, revision: str | None = None) -> str | None:
+def main_tip(project: Project, revision: str | None = None) -> CommitId | None:
     """The tip of upstream's main branch: ``revision``, or what the store or its lender knows.
 
     Raises :class:`InputError` if ``revision`` names nothing; None if none is known.

@@ -7,19 +7,20 @@ from functools import cached_property
 from itertools import takewhile
 
 from patchq.git.history import History
+from patchq.model.ids import CommitId
 from patchq.model.settings import Settings
 
 
 class PullRequests:
     """The pull requests merged between two commits."""
 
-    def __init__(self, history: History, settings: Settings, old: str, new: str):
+    def __init__(self, history: History, settings: Settings, old: CommitId, new: CommitId):
         self._history = history
         self._settings = settings
         self._old = old
         self._new = new
 
-    def of(self, commit: str) -> tuple[int, ...]:
+    def of(self, commit: CommitId) -> tuple[int, ...]:
         """The pull requests of the merge that brought ``commit``, or that it is.
 
         If a branch was merged into another before that one was merged, the inner one counts,
@@ -31,7 +32,7 @@ class PullRequests:
         return next((self._numbers[merge] for merge in merges if merge in self._numbers), ())
 
     @cached_property
-    def _numbers(self) -> Mapping[str, tuple[int, ...]]:
+    def _numbers(self) -> Mapping[CommitId, tuple[int, ...]]:
         """What each merge says, if it does."""
         oids = [merge.oid for merge in self._history.merges(self._old, self._new)]
         messages = self._history.messages(oids)
@@ -39,11 +40,11 @@ class PullRequests:
         return {oid: numbers for oid, numbers in found.items() if numbers}
 
     @cached_property
-    def _merged_by(self) -> Mapping[str, tuple[str, ...]]:
+    def _merged_by(self) -> Mapping[CommitId, tuple[CommitId, ...]]:
         """The merges that brought each commit, the innermost first; a merge brought itself too."""
         parents = self._history.parents(self._old, self._new)
-        found: dict[str, tuple[str, ...]] = {}
-        waiting: list[tuple[str, tuple[str, ...]]] = [(self._new, ())]
+        found: dict[CommitId, tuple[CommitId, ...]] = {}
+        waiting: list[tuple[CommitId, tuple[CommitId, ...]]] = [(self._new, ())]
         while waiting:
             tip, around = waiting.pop()
             # what a commit was found by brought all that comes before it on its line
@@ -56,7 +57,11 @@ class PullRequests:
         return found
 
 
-def _first_parents(tip: str, parents: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _first_parents(
+    tip: CommitId, parents: Mapping[CommitId, tuple[CommitId, ...]]
+) -> Iterator[CommitId]:
     while tip in parents:
         yield tip
-        tip = next(iter(parents[tip]), "")
+        if not parents[tip]:
+            return
+        tip = parents[tip][0]

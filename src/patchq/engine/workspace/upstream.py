@@ -23,6 +23,7 @@ from patchq.git.partial import TIPS, ObjectSource, Showing, silently
 from patchq.git.remote import Remote
 from patchq.git.remote import is_url as is_url  # the engine's callers ask here
 from patchq.git.store import Store, open_store
+from patchq.model.ids import CommitId, ObjectId, commit_id
 from patchq.model.lock import Base, Lock, check_base_name, leading_comment, render_lock
 from patchq.model.workspace import Workspace, ensure_state_dir
 
@@ -129,7 +130,7 @@ class Upstream:
         # a clone has upstream's branches as it last saw them, beside its own
         return (*names, f"refs/remotes/origin/{name}") if self.store.lender else names
 
-    def commits(self, names: Iterable[str]) -> dict[str, str]:
+    def commits(self, names: Iterable[str]) -> dict[str, CommitId]:
         """The commits that the refs of these full names stand for, tags peeled.
 
         A name that upstream lacks is left out.
@@ -139,11 +140,11 @@ class Upstream:
             return {}
         if self.store.lender is None:
             refs = self.remote.refs(*wanted, *(f"{name}^{{}}" for name in wanted))
-            return {name: refs.get(f"{name}^{{}}", refs[name]) for name in wanted if name in refs}
+            return {name: _commit_at(name, refs) for name in wanted if name in refs}
         held = {name: self.store.lender.ref(name) for name in wanted}
         return {name: self._peeled(name, oid) for name, oid in held.items() if oid}
 
-    def _peeled(self, name: str, oid: str) -> str:
+    def _peeled(self, name: str, oid: ObjectId) -> CommitId:
         commit = self.store.resolve(oid)
         if commit is not None:
             return commit
@@ -219,7 +220,7 @@ def add_bases(
     return tuple(name for name in lock.names if name not in before.names)
 
 
-def moved(upstream: Upstream, bases: Sequence[Base]) -> Iterator[tuple[Base, str | None]]:
+def moved(upstream: Upstream, bases: Sequence[Base]) -> Iterator[tuple[Base, CommitId | None]]:
     """Each git base with the commit that the tag of its name has upstream now, None without one."""
     tags = {base.name: f"refs/tags/{base.name}" for base in bases if base.archive is None}
     commits = upstream.commits(tags.values())
@@ -228,14 +229,14 @@ def moved(upstream: Upstream, bases: Sequence[Base]) -> Iterator[tuple[Base, str
             yield base, commits.get(tags[base.name])
 
 
-def _refuse_move(lock: Lock, name: str, commit: str) -> None:
+def _refuse_move(lock: Lock, name: str, commit: CommitId) -> None:
     if name in lock.names:
         lock.with_base(replace(lock.base(name), commit=commit))
 
 
-def _locate(upstream: Upstream, requests: Sequence[Request]) -> dict[Request, tuple[str, str]]:
+def _locate(upstream: Upstream, requests: Sequence[Request]) -> dict[Request, tuple[str, CommitId]]:
     """By what, and at which commit, each request is found."""
-    found: dict[Request, tuple[str, str]] = {}
+    found: dict[Request, tuple[str, CommitId]] = {}
     candidates: dict[Request, tuple[str, ...]] = {}
     for request in requests:
         if request.revision and _COMMIT_PREFIX.fullmatch(request.revision):
@@ -251,19 +252,21 @@ def _locate(upstream: Upstream, requests: Sequence[Request]) -> dict[Request, tu
     return {request: found[request] for request in requests}
 
 
-def _known_commit(upstream: Upstream, revision: str) -> str:
+def _known_commit(upstream: Upstream, revision: str) -> CommitId:
     commit = upstream.store.resolve(revision)
     if commit is not None:
         return commit
     if upstream.store.lender is None and _COMMIT.fullmatch(revision):
-        return revision
+        return commit_id(revision)
     raise UpstreamError(
         f"there is no commit {revision} in {upstream}",
         hint="A server is asked for a commit by its full id; a clone may have to fetch it first.",
     )
 
 
-def _only(request: Request, there: Mapping[str, str], upstream: Upstream) -> tuple[str, str]:
+def _only(
+    request: Request, there: Mapping[str, CommitId], upstream: Upstream
+) -> tuple[str, CommitId]:
     if not there:
         asked = request.revision or f"tag {request.name}"
         raise UpstreamError(
@@ -278,7 +281,7 @@ def _only(request: Request, there: Mapping[str, str], upstream: Upstream) -> tup
     return next(iter(there.items()))
 
 
-def _bring(upstream: Upstream, found: Mapping[Request, tuple[str, str]]) -> None:
+def _bring(upstream: Upstream, found: Mapping[Request, tuple[str, CommitId]]) -> None:
     objects = upstream.store.objects
     missing = {request: place for request, place in found.items() if not objects.has(place[1])}
     if missing and upstream.store.lender is None:
@@ -350,7 +353,7 @@ def _has(store: Store, base: Base) -> bool:
     return store.objects.has(base.commit) and store.objects.has(base.tree)
 
 
-def _peeled(store: Store, oid: str | None) -> str | None:
+def _peeled(store: Store, oid: ObjectId | None) -> CommitId | None:
     return None if oid is None else store.resolve(oid)
 
 
@@ -370,7 +373,7 @@ def _fetch(
     for base in bases:
         tag = tags[base.name]
         if tag in refs:
-            _refuse_move(lock, base.name, refs.get(f"{tag}^{{}}", refs[tag]))
+            _refuse_move(lock, base.name, _commit_at(tag, refs))
     for base in missing:
         tag = tags[base.name]
         # a server may be unwilling to give out a commit that no ref names
@@ -384,6 +387,11 @@ def _fetch(
         )
     if refspecs:
         remote.fetch(refspecs)
+
+
+def _commit_at(ref: str, refs: Mapping[str, ObjectId]) -> CommitId:
+    """The commit of a ref that a server has; of an annotated tag it names both."""
+    return CommitId(refs.get(f"{ref}^{{}}", refs[ref]))
 
 
 def _full_branch(name: str) -> str:

@@ -14,6 +14,7 @@ from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import RenameMap
 from patchq.model.coverage import Coverage
+from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind
 
@@ -72,7 +73,7 @@ class UpstreamRange:
         self._history = project.store.history
         self._placements: dict[str, Placement] = {}
         self._in_trees: dict[str, Placement] = {}
-        self._ancestors: dict[str, frozenset[str]] = {}
+        self._ancestors: dict[CommitId, frozenset[CommitId]] = {}
         self._expected: set[str] = set()
         self._wide: dict[frozenset[str], tuple[CommitInfo, ...]] = {}
 
@@ -123,7 +124,7 @@ class UpstreamRange:
             return ()
         return self._touching(self._names(paths))
 
-    def first_tag(self, commit: str) -> str | None:
+    def first_tag(self, commit: CommitId) -> str | None:
         """The first base of the lock, up to the new one, that contains ``commit``."""
         names = [base.name for base in self.lock.bases]
         upto = names.index(self.new.name)
@@ -137,7 +138,7 @@ class UpstreamRange:
                 return base.name
         return self.new.name
 
-    def descends(self, commit: str, ancestor: str) -> bool:
+    def descends(self, commit: CommitId, ancestor: CommitId) -> bool:
         """Whether ``commit`` has ``ancestor`` in its history."""
         if commit not in self._parents or ancestor not in self._parents:
             return self._history.contains(ancestor, commit)
@@ -146,13 +147,13 @@ class UpstreamRange:
         return ancestor in self._ancestors[commit]
 
     @cached_property
-    def _parents(self) -> Mapping[str, tuple[str, ...]]:
+    def _parents(self) -> Mapping[CommitId, tuple[CommitId, ...]]:
         """The commits between the bases, with their parents."""
         return self._history.parents(self.old.commit, self.new.commit)
 
-    def _find_ancestors(self, commit: str) -> frozenset[str]:
+    def _find_ancestors(self, commit: CommitId) -> frozenset[CommitId]:
         """``commit`` and what it has in its history, of the commits between the bases."""
-        found: set[str] = set()
+        found: set[CommitId] = set()
         ahead = [commit]
         while ahead:
             oid = ahead.pop()
@@ -161,7 +162,7 @@ class UpstreamRange:
                 ahead.extend(self._parents[oid])
         return frozenset(found)
 
-    def messages(self, commits: Sequence[str]) -> dict[str, str]:
+    def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each commit."""
         return self._history.messages(commits)
 

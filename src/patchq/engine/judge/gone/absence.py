@@ -24,6 +24,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import BlobId, ObjectId, TreeId
 
 SMALL = 40
 """Tokens below which code has too few shingles to tell: its names are asked instead."""
@@ -73,7 +74,7 @@ class ProofOfAbsence:
     what: str
     whole_file: bool
     commit: CommitInfo
-    tree: str
+    tree: TreeId
     coverage: str
     searched: int
     likest: Likest | None
@@ -196,7 +197,7 @@ class Prover:
         return entry is not None and entry.oid in self._old_blobs
 
     @cached_property
-    def _old_blobs(self) -> frozenset[str]:
+    def _old_blobs(self) -> frozenset[ObjectId]:
         return frozenset(file.oid for file in list_files(self._span.store.git, self._span.old.tree))
 
     def _likest(self, lost: Lost) -> tuple[Likest | None, bool]:
@@ -234,7 +235,7 @@ class Prover:
             share = max(figures.exact, figures.names if small else figures.shape)
             yield like, share, self._likest_at(oid, figures)
 
-    def _fresh(self, oid: str, path: str, unit: bytes) -> bytes:
+    def _fresh(self, oid: BlobId, path: str, unit: bytes) -> bytes:
         """What a blob of the new tree has beyond its file in the old one without ``unit``."""
         if oid in self._old_blobs:
             return b""
@@ -256,7 +257,7 @@ class Prover:
         """The files that moved: where they were, by where they are."""
         return {new: old for old, new in self._span.renames.renames.items()}
 
-    def _likest_at(self, oid: str, figures: Figures) -> Likest:
+    def _likest_at(self, oid: BlobId, figures: Figures) -> Likest:
         path = self.index.paths(oid)[0]
         return Likest(path, figures.first + 1, None, figures)
 

@@ -223,7 +223,7 @@ class Follower:
         lines = split_lines(self._objects.read(entry.oid))
         for splice in sorted(splices, key=lambda splice: -splice.first):
             lines[splice.first : splice.first + splice.length] = splice.lines
-        return Entry(entry.mode, self._objects.write("blob", b"".join(lines)))
+        return Entry(entry.mode, self._objects.write_blob(b"".join(lines)))
 
 
 def _splice(before: Sequence[bytes], after: Sequence[bytes]) -> _Splice:

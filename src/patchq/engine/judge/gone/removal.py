@@ -21,6 +21,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import TreeId
 
 NEIGHBOURHOOD = 10
 """Lines around a hunk that are looked for as well as all of its definition."""
@@ -256,7 +257,7 @@ def _names(old: str, new: str, commits: Iterable[CommitInfo]) -> tuple[str, ...]
     return tuple(names)
 
 
-def _first_there(objects: Objects, tree: str, names: Sequence[str]) -> str | None:
+def _first_there(objects: Objects, tree: TreeId, names: Sequence[str]) -> str | None:
     return next((name for name in names if objects.file(tree, name)), None)
 
 

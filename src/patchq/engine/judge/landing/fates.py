@@ -24,6 +24,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entries, Entry
+from patchq.model.ids import TreeId
 
 _FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
 """A path, and its file without a change, as the change landed, and later."""
@@ -140,7 +141,7 @@ class Fates:
                 found = step.commit
         return found
 
-    def _inside(self, tree: str, entries: Entries) -> Entries:
+    def _inside(self, tree: TreeId, entries: Entries) -> Entries:
         """The entries of a tree that :func:`small_tree` or a merge of such gave."""
         return {path: self._objects.file(tree, name) for path, name in names_below(entries)}
 

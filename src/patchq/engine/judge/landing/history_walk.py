@@ -26,6 +26,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entries, Entry
+from patchq.model.ids import TreeId
 
 
 class HistoryWalker:
@@ -162,7 +163,7 @@ class HistoryWalker:
         merged = dict(zip(open_, found, strict=True))
         return [merged.get(place, State.EMPTY) for place in range(len(steps))]
 
-    def _entries(self, tree: str, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
+    def _entries(self, tree: TreeId, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
         found: dict[str, Entry | None] = {}
         for path in unit.paths:
             present = (self._objects.file(tree, name) for name in sorted(names[path]))
@@ -240,7 +241,7 @@ def _reverts(subject: str, title: str) -> bool:
     return "revert" in subject.lower() and title in subject
 
 
-def _state(unit: Unit, ours: Entries, ours_tree: str, merged: str | None) -> State:
+def _state(unit: Unit, ours: Entries, ours_tree: TreeId, merged: str | None) -> State:
     if merged == ours_tree:
         return State.EMPTY
     if all(ours.get(path) is None for path, entry in unit.before.items() if entry) and any(

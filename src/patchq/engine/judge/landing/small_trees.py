@@ -6,9 +6,10 @@ import posixpath
 from collections.abc import Iterable
 
 from patchq.git.objects import Entries, Objects
+from patchq.model.ids import TreeId
 
 
-def small_tree(objects: Objects, entries: Entries) -> str:
+def small_tree(objects: Objects, entries: Entries) -> TreeId:
     """A tree of just these paths, below the directory that they have in common.
 
     A merge goes by how paths stand to each other: the directories above would only cost

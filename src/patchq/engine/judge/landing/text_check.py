@@ -13,6 +13,7 @@ from enum import Enum
 from patchq.engine.series.hunks import Unit, common_ends
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import ObjectId
 
 _CONTEXT = 3
 _START = b"\0\n"
@@ -97,7 +98,7 @@ class TextCheck:
         fresh = (line for line in added if line.strip() and line not in there[0])
         return _Texts((sides[0], sides[1]) if unique else None, tuple(fresh))
 
-    def _file(self, oid: str) -> bytes:
+    def _file(self, oid: ObjectId) -> bytes:
         """The content with its ends marked, so that whole lines can be looked for."""
         if oid not in self._files:
             self._files[oid] = _START + self._objects.read(oid) + _END

@@ -26,6 +26,7 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import FindingsError, InputError, Where
 from patchq.git.worktree import WorktreeLayout
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired, provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
@@ -146,7 +147,7 @@ def _state(workspace: Workspace) -> Resolving:
     return state
 
 
-def _end(project: Project, taken: str | None = None) -> None:
+def _end(project: Project, taken: TreeId | None = None) -> None:
     STATE.forget(project.workspace)
     worktree_of(project.workspace, project.store).remove(taken)
 

@@ -24,6 +24,7 @@ from patchq.engine.verify.subject import PatchStep
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.git.apply import Applied
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.settings import Target
@@ -102,7 +103,7 @@ class Evaluator:
         )
 
     def _effect(
-        self, part: SeriesPart, target: Target, builds: Mapping[str, Build], whole: str
+        self, part: SeriesPart, target: Target, builds: Mapping[str, Build], whole: TreeId
     ) -> PatchEffect:
         step, base = part.step, self._base.tree
         name = step.patch.name
@@ -131,7 +132,7 @@ class Evaluator:
         return Effect.NONE if all(seen) else Effect.OUTSIDE
 
     def _option_behind(
-        self, target: Target, builds: Mapping[str, Build], before: str, after: str
+        self, target: Target, builds: Mapping[str, Build], before: TreeId, after: TreeId
     ) -> str | None:
         """The options whose old defaults take the change back; None if they do not."""
         now = dict(builds[after].defaults)
@@ -143,7 +144,7 @@ class Evaluator:
             return None
         return " ".join(f"-D{key}={value}" for key, value in old.items())
 
-    def _builds(self, asked: Sequence[tuple[str, Target, Mapping[str, str]]]) -> list[Build]:
+    def _builds(self, asked: Sequence[tuple[TreeId, Target, Mapping[str, str]]]) -> list[Build]:
         """The build of each tree for a target with more options."""
         objects = self._project.store.objects
         gone = Remark("there is no such file", Where(f"{self._directory}/{LISTS}"))
@@ -192,7 +193,7 @@ def effects_on(
 
 
 def _compared(
-    builds: Mapping[str, Build], before: str | None, after: str | None
+    builds: Mapping[str, Build], before: TreeId | None, after: TreeId | None
 ) -> tuple[Change, ...] | None:
     """The changes between two trees; None if one of them is not there or not known."""
     if before is None or after is None or builds[before].problems or builds[after].problems:

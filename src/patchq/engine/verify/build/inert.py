@@ -10,6 +10,7 @@ from patchq.engine.build.layout import is_cmake
 from patchq.engine.build.project_dir import directory_in, project_at
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.settings import Target
 from patchq.model.verdict import Evidence, EvidenceKind
@@ -66,7 +67,7 @@ class InertSince:
         text = f"since then upstream builds for {target.name} as the patch asks"
         return span.evidence(EvidenceKind.MERGED, text, found) if found else None
 
-    def _done(self, tree: str, target: Target, purpose: Sequence[Change]) -> bool | None:
+    def _done(self, tree: TreeId, target: Target, purpose: Sequence[Change]) -> bool | None:
         """Whether a tree builds as asked; None if that is not known."""
         found = self._located(tree)
         if found is None:
@@ -75,7 +76,7 @@ class InertSince:
         build = self.prober.probe(BuildQuestion(project, directory, target))
         return None if build.problems else all(change.done_in(build) for change in purpose)
 
-    def _cmake_files(self, tree: str) -> Iterator[str]:
+    def _cmake_files(self, tree: TreeId) -> Iterator[str]:
         found = self._located(tree)
         if found is not None:
             directory, project = found
@@ -83,7 +84,7 @@ class InertSince:
                 if is_cmake(path):
                     yield f"{directory}/{path}"
 
-    def _located(self, tree: str) -> tuple[str, str] | None:
+    def _located(self, tree: TreeId) -> tuple[str, TreeId] | None:
         directory = directory_in(self.project, tree)
         if directory is None:
             return None

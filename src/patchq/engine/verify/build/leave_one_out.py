@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from patchq.engine.verify.subject import PatchStep
 from patchq.git.merge import MergeQuestion
 from patchq.git.store import Store
+from patchq.model.ids import TreeId
 
 
 @dataclass(frozen=True)
@@ -18,17 +19,17 @@ class SeriesPart:
     """
 
     step: PatchStep
-    alone: str | None
-    left_out: str | None
+    alone: TreeId | None
+    left_out: TreeId | None
 
     @property
-    def trees(self) -> tuple[str, ...]:
+    def trees(self) -> tuple[TreeId, ...]:
         """All of its trees."""
         trees = (self.step.onto, self.step.tree, self.alone, self.left_out)
         return tuple(tree for tree in trees if tree is not None)
 
 
-def take_apart(store: Store, base: str, steps: Sequence[PatchStep]) -> tuple[SeriesPart, ...]:
+def take_apart(store: Store, base: TreeId, steps: Sequence[PatchStep]) -> tuple[SeriesPart, ...]:
     """Each patch of a series on the tree ``base``, apart from the others."""
     if not steps:
         return ()
@@ -43,12 +44,12 @@ class _Move:
     """The way from one tree of a step to the other, to be gone on another tree."""
 
     step: PatchStep
-    before: str
-    after: str
-    onto: str
+    before: TreeId
+    after: TreeId
+    onto: TreeId
 
 
-def _moved(store: Store, moves: Sequence[_Move]) -> list[str | None]:
+def _moved(store: Store, moves: Sequence[_Move]) -> list[TreeId | None]:
     objects = store.objects
     questions = [
         MergeQuestion(
