@@ -12,6 +12,7 @@ from miniature import MakeMiniature
 from workspaces import make_workspace
 
 from patchq.errors import Where
+from patchq.model.ids import commit_id, tree_id
 from patchq.model.series_diff import PatchDiff, PatchDifference, SeriesDiff
 from patchq.model.status import RebaseStatus, Status
 from patchq.model.verification import Failure, Section, Verification
@@ -56,7 +57,9 @@ def test_texts_are_readable_wherever_they_stand() -> None:
 
 def test_a_verification() -> None:
     section = Section("parse", PATH, (Failure(f"{PATH}: no", Where(PATH, 1), PATH),))
-    verification = Verification("v1", "0" * 40, (), (PATH,), "1" * 40, (section,))
+    verification = Verification(
+        "v1", commit_id("0" * 40), (), (PATH,), tree_id("1" * 40), (section,)
+    )
     assert {SHOWN, f"{SHOWN}: no"} <= read(render_json(verification))
 
 

@@ -21,6 +21,7 @@ from patchq.engine.build.cmake.standins import find_escape
 from patchq.engine.build.evaluate import BuildQuestion
 from patchq.engine.build.values import LIMIT
 from patchq.errors import InputError, PatchqError, Where
+from patchq.model.ids import tree_id
 from patchq.model.prediction import predict, prediction_facts, read_predictions
 from patchq.model.settings import BuildSettings, Target
 from patchq.model.trust import TrustedTree, read_trust, render_trust
@@ -403,7 +404,7 @@ def test_trust_is_given_to_one_tree_and_recorded(
     assert "which architectures v1 is built for: there is no sandbox" in told.stdout
     given = patchq("verify", "v1", "--trust-upstream", cwd=workspace.root, env=none)
     assert given.returncode == 0, given.stderr
-    tree = upstream.id("v1^{tree}")
+    tree = upstream.tree_id("v1")
     assert f"(tree {tree}) is trusted: recorded in upstream.trust" in given.stderr
     assert workspace.trust() == (TrustedTree("v1", tree),)
     written = workspace.trust_path.read_bytes()
@@ -448,7 +449,7 @@ def test_a_malformed_record_is_refused_with_the_line(raw: bytes, line: int, word
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    records = (TrustedTree("v1", "a" * 40), TrustedTree("main", "0" * 40))
+    records = (TrustedTree("v1", tree_id("a" * 40)), TrustedTree("main", tree_id("0" * 40)))
     assert read_trust(render_trust(records), Where("upstream.trust")) == records
     assert read_trust(b"", Where("upstream.trust")) == ()
 

@@ -22,6 +22,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
 from patchq.errors import InputError
+from patchq.model.ids import commit_id
 from patchq.model.patch import Patch, read_patch
 from patchq.model.verdict import (
     Column,
@@ -43,7 +44,7 @@ from patchq.report.diffs import Diffs, same_change
 from patchq.report.html import Made, render_html, render_matrix_html
 from patchq.report.roots import roots
 
-COMMIT = "81c7a54ec" + "0" * 31
+COMMIT = commit_id("81c7a54ec" + "0" * 31)
 FILE = "kernel/CMakeLists.txt"
 ADDRESS = "https://example.org/commit/{}"
 EVIL = (
@@ -77,7 +78,9 @@ def patch(
 
 
 def report(onto: str, *patches: PatchReport, remembered: tuple[Remembered, ...] = ()) -> Report:
-    return Report("v1", onto, "a" * 40, "b" * 40, ("slim",), patches, remembered)
+    return Report(
+        "v1", onto, commit_id("a" * 40), commit_id("b" * 40), ("slim",), patches, remembered
+    )
 
 
 def matrix(subject: str = "Build for more (#33433)", name: str = "c.patch") -> Matrix:
@@ -92,9 +95,9 @@ def matrix(subject: str = "Build for more (#33433)", name: str = "c.patch") -> M
     date = "2026-08-05T00:00:00Z"
     return Matrix(
         (
-            Column("v1", "a" * 40, date, True, None, ("a.patch", "b.patch")),
-            Column("v2", "b" * 40, date, True, second, (name,)),
-            Column("v3", "c" * 40, date, False, third),
+            Column("v1", commit_id("a" * 40), date, True, None, ("a.patch", "b.patch")),
+            Column("v2", commit_id("b" * 40), date, True, second, (name,)),
+            Column("v3", commit_id("c" * 40), date, False, third),
         )
     )
 
@@ -230,9 +233,14 @@ def told(**changes: object) -> Matrix:
     )
     date = "2026-08-05T00:00:00Z"
     contents = {"a.patch": old, "b.patch": other}
-    first = Column("v1", "a" * 40, date, True, None, tuple(contents), contents=contents)
+    first = Column("v1", commit_id("a" * 40), date, True, None, tuple(contents), contents=contents)
     third = Column(
-        "v3", "b" * 40, date, True, report("v3", adapted, skipped), contents={"a.patch": new}
+        "v3",
+        commit_id("b" * 40),
+        date,
+        True,
+        report("v3", adapted, skipped),
+        contents={"a.patch": new},
     )
     return Matrix((first, replace(third, **changes)))  # type: ignore[arg-type]
 
@@ -336,7 +344,7 @@ def test_a_page_of_thousands_of_cells_keeps_its_evidence_as_text() -> None:
     columns = tuple(
         Column(
             f"v{n}",
-            "a" * 40,
+            commit_id("a" * 40),
             "2026-01-01",
             True,
             report(f"v{n}", *(patch(f"{p}.patch") for p in range(40))),
@@ -691,7 +699,7 @@ class TestInABrowser:
         bases = tuple(
             Column(
                 f"v{number}",
-                "a" * 40,
+                commit_id("a" * 40),
                 "2026-01-01",
                 True,
                 report(f"v{number}", *(patch(f"p{p}.patch") for p in range(60))),

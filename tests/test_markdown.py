@@ -9,6 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from patchq.errors import InputError
+from patchq.model.ids import commit_id
 from patchq.model.verdict import (
     Column,
     Evidence,
@@ -31,7 +32,7 @@ from patchq.report.markdown import (
     render_matrix_markdown,
 )
 
-COMMIT = "81c7a54ec" + "0" * 31
+COMMIT = commit_id("81c7a54ec" + "0" * 31)
 FILE = "kernel/CMakeLists.txt"
 ADDRESS = "https://example.org/commit/{}"
 EVIL = (
@@ -61,7 +62,7 @@ def patch(
 
 
 def report(*patches: PatchReport, remembered: tuple[Remembered, ...] = ()) -> Report:
-    return Report("v1", "v2", "a" * 40, "b" * 40, (), patches, remembered)
+    return Report("v1", "v2", commit_id("a" * 40), commit_id("b" * 40), (), patches, remembered)
 
 
 def fine(name: str) -> PatchReport:
@@ -177,7 +178,7 @@ def test_escaped_text_reads_as_it_was(text: str) -> None:
 
 def test_the_matrix_fits_a_comment() -> None:
     columns = tuple(
-        Column(name, "0" * 40, "2026-01-01", False, replace(report(patch()), onto=name))
+        Column(name, commit_id("0" * 40), "2026-01-01", False, replace(report(patch()), onto=name))
         for name in ("v2", "v3")
     )
     text = render_matrix_markdown(Matrix(columns))
@@ -186,7 +187,7 @@ def test_the_matrix_fits_a_comment() -> None:
     assert "**v3**" in text
     many = tuple(replace(patch(), name=f"{'long' * 30}-{number}.patch") for number in range(800))
     long = render_matrix_markdown(
-        Matrix((Column("v2", "0" * 40, "2026-01-01", False, report(*many)),))
+        Matrix((Column("v2", commit_id("0" * 40), "2026-01-01", False, report(*many)),))
     )
     assert len(long) <= COMMENT_LIMIT
     assert long.endswith("`--format html` has all of it.\n")

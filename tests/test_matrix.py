@@ -14,6 +14,7 @@ from referencing import Registry, Resource
 from rich.cells import cell_len
 from rich.console import Console
 
+from patchq.model.ids import commit_id
 from patchq.model.verdict import (
     Column,
     Evidence,
@@ -35,7 +36,7 @@ from patchq.report.matrixtable import render_matrix
 from patchq.report.story import render_story
 
 DOCS = Path(__file__).parents[1] / "docs"
-COMMIT = "81c7a54ec" + "0" * 31
+COMMIT = commit_id("81c7a54ec" + "0" * 31)
 
 
 def judged(name: str, verdict: Verdict = Verdict.CLEAN, *evidence: Evidence) -> PatchReport:
@@ -52,8 +53,10 @@ def column(
 ) -> Column:
     report = None
     if patches or remembered:
-        report = Report("before", base, "a" * 40, "b" * 40, (), patches, remembered)
-    return Column(base, "b" * 40, "2026-08-05T00:00:00Z", has_series, report, new)
+        report = Report(
+            "before", base, commit_id("a" * 40), commit_id("b" * 40), (), patches, remembered
+        )
+    return Column(base, commit_id("b" * 40), "2026-08-05T00:00:00Z", has_series, report, new)
 
 
 def life() -> Matrix:

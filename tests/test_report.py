@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
+from patchq.model.ids import commit_id
 from patchq.model.verdict import (
     Action,
     Evidence,
@@ -30,13 +31,13 @@ from patchq.report.table import render_table
 from patchq.report.text import printable, readable
 
 SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "report.schema.json"
-MOVE = "c32c4ef79" + "0" * 31
-CHANGE = "81c7a54ec" + "0" * 31
+MOVE = commit_id("c32c4ef79" + "0" * 31)
+CHANGE = commit_id("81c7a54ec" + "0" * 31)
 OLD, NEW = "kernel/CMakeLists.txt", "python/package/kernels/aot/CMakeLists.txt"
 
 
 def make_report(*patches: PatchReport, guards: tuple[str, ...] = ()) -> Report:
-    return Report("v1", "v2", "a" * 40, "b" * 40, guards, patches)
+    return Report("v1", "v2", commit_id("a" * 40), commit_id("b" * 40), guards, patches)
 
 
 def carried(name: str = "a.patch", *offsets: int, verdict: Verdict = Verdict.CLEAN) -> PatchReport:

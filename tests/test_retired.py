@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
+from patchq.model.ids import commit_id
 from patchq.model.retired import RecordState, Retired, read_retired, render_retired
 from patchq.model.series import Guard
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
@@ -37,7 +38,7 @@ RECORD = Retired(
         Evidence(
             EvidenceKind.MERGED,
             "has every added line",
-            commit="1" * 40,
+            commit=commit_id("1" * 40),
             pr=12,
             subject="Prune (#12)",
             date="2026-10-01T12:00:00+00:00",

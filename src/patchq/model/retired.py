@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from patchq.errors import Where
+from patchq.model.ids import commit_id
 from patchq.model.series import Guard, check_name
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 from patchq.model.yamlfile import YamlValue, dump, parse
@@ -168,11 +169,12 @@ def _read_record(entry: YamlValue) -> Retired:
 
 
 def _read_evidence(entry: YamlValue) -> Evidence:
-    words = ("commit", "subject", "date", "first_tag")
-    fields = entry.fields("kind", "text", optional=(*words, "pr", "paths"))
+    words = ("subject", "date", "first_tag")
+    fields = entry.fields("kind", "text", optional=("commit", *words, "pr", "paths"))
     return Evidence(
         kind=_choice(fields["kind"], EvidenceKind),
         text=fields["text"].text(),
+        commit=commit_id(fields["commit"].text()) if "commit" in fields else None,
         pr=fields["pr"].integer() if "pr" in fields else None,
         paths=fields["paths"].texts() if "paths" in fields else (),
         **{word: fields[word].text() for word in words if word in fields},

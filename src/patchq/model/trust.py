@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from patchq.errors import Where
+from patchq.model.ids import TreeId, tree_id
 from patchq.model.yamlfile import dump, parse
 
 VERSION = 1
@@ -26,7 +27,7 @@ class TrustedTree:
     """A tree of upstream, and the base that it was when it was trusted."""
 
     base: str
-    tree: str
+    tree: TreeId
 
 
 def read_trust(raw: bytes, where: Where) -> tuple[TrustedTree, ...]:
@@ -42,7 +43,7 @@ def read_trust(raw: bytes, where: Where) -> tuple[TrustedTree, ...]:
             fields["tree"].fail(
                 f"expected 40 lower-case hex digits, found {fields['tree'].text()!r}"
             )
-        records.append(TrustedTree(fields["base"].text(), fields["tree"].text()))
+        records.append(TrustedTree(fields["base"].text(), tree_id(fields["tree"].text())))
     return tuple(records)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from patchq.model.ids import CommitId
 from patchq.model.requirements import RequirementChanges
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Evidence:
 
     kind: EvidenceKind
     text: str
-    commit: str | None = None
+    commit: CommitId | None = None
     pr: int | None = None
     subject: str | None = None
     date: str | None = None
@@ -122,7 +123,7 @@ class HunkOutcome:
     index: int
     state: HunkState
     offset: int | None = None
-    commit: str | None = None
+    commit: CommitId | None = None
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,8 @@ class Report:
 
     series: str
     onto: str
-    base_commit: str
-    onto_commit: str
+    base_commit: CommitId
+    onto_commit: CommitId
     guards: tuple[str, ...]
     patches: tuple[PatchReport, ...]
     remembered: tuple[Remembered, ...] = ()
@@ -248,7 +249,7 @@ class Column:
     """
 
     base: str
-    commit: str
+    commit: CommitId
     date: str
     has_series: bool
     report: Report | None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from patchq.errors import Where
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.settings import Target
 from patchq.model.verdict import Evidence
 
@@ -294,10 +295,10 @@ class Verification:
     """
 
     series: str
-    commit: str
+    commit: CommitId
     guards: tuple[str, ...]
     patches: tuple[str, ...]
-    tree: str | None
+    tree: TreeId | None
     sections: tuple[Section, ...]
     builds: tuple[TargetBuild, ...] = ()
     effects: tuple[PatchEffect, ...] = ()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from patchq.errors import InputError
+from patchq.model.ids import CommitId
 from patchq.model.verdict import Evidence
 from patchq.model.web import is_address
 from patchq.report.text import day
@@ -17,7 +18,7 @@ SHORT_ID = 9
 class Commit:
     """An upstream commit: ``subject`` without the number of its pull request."""
 
-    oid: str
+    oid: CommitId
     pr: int | None
     subject: str
     date: str
@@ -64,7 +65,7 @@ class CommitLinks:
                     hint="Give a web address with {} for the commit id.",
                 )
 
-    def to(self, oid: str) -> str | None:
+    def to(self, oid: CommitId) -> str | None:
         """The address of commit ``oid``."""
         return _filled(self.template, oid)
 
@@ -76,7 +77,7 @@ class CommitLinks:
         """The address of what lies between two commits."""
         return _filled(self.compare, old, new)
 
-    def to_file(self, commit: str, path: str) -> str | None:
+    def to_file(self, commit: CommitId, path: str) -> str | None:
         """The address of the file ``path`` at ``commit``."""
         return _filled(self.file, commit, path)
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
 from patchq.errors import PatchqError
+from patchq.model.ids import CommitId, commit_id
 from patchq.model.workspace import Workspace
 
 FILE = "operation.json"
@@ -67,7 +68,7 @@ class Operation:
     source: str
     onto: str
     lender: str | None
-    commits: tuple[str, str]
+    commits: tuple[CommitId, CommitId]
     inputs: Mapping[str, str]
     target: str | None
     decisions: tuple[Decision, ...]
@@ -186,7 +187,7 @@ def _read(fields: Mapping[str, Any]) -> Operation:
         source=text_of(fields["source"]),
         onto=text_of(fields["onto"]),
         lender=_text_or_none(fields["lender"]),
-        commits=(text_of(old), text_of(new)),
+        commits=(commit_id(text_of(old)), commit_id(text_of(new))),
         inputs={text_of(name): text_of(value) for name, value in fields["inputs"].items()},
         target=_text_or_none(fields["target"]),
         decisions=tuple(map(_read_decision, fields["decisions"])),
