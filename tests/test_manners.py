@@ -199,7 +199,9 @@ def test_a_base_that_cannot_be_fetched_is_named(
     made.lock_path.write_text(made.lock_path.read_text().replace(str(upstream.path), "file:///no"))
     done = patchq("report", "v1", cwd=made.root)
     assert done.returncode == 3
-    assert "is not in the upstream store" in done.stderr
+    assert "fetching v1" in done.stderr
+    assert "error: file:///no" in done.stderr
+    assert "Check the URL and the network" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -279,8 +279,8 @@ def test_what_upstream_itself_requires_is_compared(
         .replace("av==16.1.0", "av==16.2.0")
         .replace("flashinfer_python[cu13]==0.6.15.post1", "flashinfer_python[cu13]==0.6.17")
     )
-    changed = {"python/pyproject.toml": newer, "kernel/CMakeLists.txt": lists.format(2)}
-    upstream.commit("Go on", changed)
+    upstream.commit("Raise what is required (#7)", {"python/pyproject.toml": newer})
+    upstream.commit("Fetch the newer (#8)", {"kernel/CMakeLists.txt": lists.format(2)})
     upstream.tag("v2")
     patches = {"a.patch": upstream.patch("v1", {"a.txt": "b\n"})}
     workspace = make_workspace(upstream, patches)
@@ -302,6 +302,22 @@ def test_what_upstream_itself_requires_is_compared(
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
     assert "torch ==2.11.0 → ==2.13.0, the recipe pins ==2.11.0+cu130" in done.stdout
+
+    def listed() -> dict[str, tuple[str, str, int]]:
+        shown = patchq("next", "v2", "--from", "v1", "--json", cwd=workspace.root).stdout
+        return {
+            item["text"].split()[0]: (item["section"], item["text"], item["evidence"][0]["pr"])
+            for item in json.loads(shown)["items"]
+            if item["subject"] == "upstream requires"
+        }
+
+    items = listed()
+    assert items["torch"][0] == "decide"
+    assert items["torch"][1].endswith("series/v2/recipe.yaml pins ==2.11.0+cu130")
+    assert (items["av"][0], items["av"][2], items["fetched:"][2]) == ("read", 7, 8)
+    own = workspace.series_path("v2") / "recipe.yaml"
+    own.write_text(RECIPE.replace("2.11.0+cu130", "2.13.0+cu130"))
+    assert listed()["torch"][0] == "read"
 
 
 def test_metadata_of_an_archive_says_what_it_requires() -> None:

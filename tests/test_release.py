@@ -336,12 +336,27 @@ def test_next_finds_locks_and_lists(patchq: CommandLine, workspace: Workspace) -
     assert sections == sorted(sections, key=["can corrupt silently", "decide", "read"].index)
 
 
+def test_a_name_that_became_a_deprecated_alias(
+    patchq: CommandLine, upstream: Miniature, workspace: Workspace
+) -> None:
+    old = 'FAST = os.environ.get("PKG_FAST_PATH")'
+    alias = OPS.replace(old, f"{old}  # deprecated: PKG_PATH")
+    upstream.commit("Prefer another name (#8)", {"pkg/ops.py": alias})
+    upstream.commit("Go on", {"pkg/ops.py": alias + "\n\ndef more(): ...\n"})
+    upstream.tag("v3")
+    items = {item["subject"]: item for item in _items(patchq, workspace, "v3")}
+    assert items["PKG_FAST_PATH"]["text"] == "deprecated; used in roles/main.yml:2"
+    assert items["PKG_FAST_PATH"]["evidence"][0]["pr"] == 8
+
+
 def test_next_for_people(patchq: CommandLine, workspace: Workspace) -> None:
     shown = patchq("next", "v2", cwd=workspace.root)
     assert shown.returncode == 1
     assert "\nCan corrupt silently\n" in shown.stdout
     assert "1 patch carries; verify passes" in shown.stdout
     assert "locked v2" in shown.stderr
+    # one command answers both gates
+    assert shown.stdout.count("$ patchq gates v2 --since v1 --target small") == 1
     markdown = patchq("next", "v2", "--markdown", cwd=workspace.root).stdout
     assert markdown.startswith("## v1 → v2\n")
     assert "- **PKG\\_FAST\\_PATH**: no longer defined" in markdown

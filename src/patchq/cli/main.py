@@ -139,10 +139,7 @@ def _call(arguments: list[str], started: list[Session]) -> object:
             if not names or not started:
                 raise
             tried.update(names)
-            try:
-                started[-1].bring(names)
-            except PatchqError as failed:
-                raise error from failed
+            started[-1].bring(names)
 
 
 def run(arguments: list[str]) -> int:

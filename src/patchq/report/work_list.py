@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import zip_longest
+
 from rich.console import Console
 
 from patchq.model.release import Section, WorkItem, WorkList
@@ -33,8 +36,10 @@ def render_work_list(work: WorkList, console: Console) -> None:
             continue
         writer.blank()
         writer.words(_heading(section), style=_STYLES[section])
-        for item in items:
-            _item(writer, item)
+        for item, following in zip_longest(items, items[1:]):
+            # a command that answers several items in a row is printed below the last
+            repeated = following is not None and following.command == item.command
+            _item(writer, replace(item, command=None) if repeated else item)
     writer.blank()
     for words in _closing(work):
         writer.words(words, style="dim")

@@ -13,6 +13,7 @@ from patchq.engine.languages.macro_conditions import macro_conditions
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
+from patchq.git.history import CommitInfo
 from patchq.git.search import files_with_words
 from patchq.kept_answers import KeptAnswers, key_of
 from patchq.model.ids import TreeId
@@ -139,12 +140,11 @@ def _commit(
             for each in reader.conditions(tree, name)
         )
 
-    found = None
-    for commit in reversed(span.commits((gate.path,))):
+    def holds(commit: CommitInfo) -> bool:
         names = {gate.path, *(name for touch in commit.touches for name in (touch.old, touch.new))}
-        if not any(has(commit.tree, name) for name in sorted(names)):
-            break
-        found = commit
+        return any(has(commit.tree, name) for name in sorted(names))
+
+    found = span.since((gate.path,), holds)
     if found is None:
         return None
     return span.evidence(EvidenceKind.GATE, gate.text, found, paths=(gate.path,))

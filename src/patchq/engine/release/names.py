@@ -63,10 +63,7 @@ def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tup
             changes.append(_gone(span, word, used[word], {path for path, _ in old[word]}))
         for word in sorted(old.keys() & marked):
             if not _deprecated(old[word]):
-                path = _deprecated(new[word])[0]
-                text = f"{word} is marked as deprecated in {path}"
-                evidence = span.evidence(EvidenceKind.NAME, text, None, (path,))
-                changes.append(NameChange(word, NameState.DEPRECATED, used[word], evidence))
+                changes.append(_marked(span, word, used[word], _deprecated(new[word])[0]))
         for word in sorted(dotted):
             before = _module(span, span.old.tree, word, uses.modules)
             if before is not None and _module(span, span.new.tree, word, uses.modules) is None:
@@ -110,6 +107,18 @@ def _below(patterns: Sequence[str]) -> tuple[str, ...]:
 def _deprecated(lines: Iterable[_Line]) -> list[str]:
     """The paths of the lines that call something deprecated."""
     return [path for path, line in lines if _DEPRECATED.search(line)]
+
+
+def _marked(span: UpstreamRange, word: str, used: tuple[Use, ...], path: str) -> NameChange:
+    whole = re.compile(_whole(word))
+
+    def holds(commit: CommitInfo) -> bool:
+        content = span.store.objects.content(commit.tree, path) or b""
+        return any(whole.search(line) and _DEPRECATED.search(line) for line in content.splitlines())
+
+    text = f"{word} is marked as deprecated in {path}"
+    evidence = span.evidence(EvidenceKind.NAME, text, span.since((path,), holds), (path,))
+    return NameChange(word, NameState.DEPRECATED, used, evidence)
 
 
 def _gone(

@@ -13,17 +13,20 @@ from patchq.engine.rebase.series_run import Progress
 from patchq.engine.release.gates import GateReader, compare_gates
 from patchq.engine.release.mentions import find_mentions
 from patchq.engine.release.names import compare_names
+from patchq.engine.release.requirement_commits import RequirementCommits
 from patchq.engine.series.selection import Selection
-from patchq.engine.verify.facts import with_facts
+from patchq.engine.verify.facts import recipe_on, with_facts
 from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError, UnavailableError
+from patchq.model.pins import PinState, compare_pin
 from patchq.model.release import (
     ANSWER_WORDS,
     GateChange,
     GateState,
+    Mention,
     NameChange,
     NameState,
     Section,
@@ -40,6 +43,9 @@ from patchq.model.verdict import (
     Verdict,
 )
 from patchq.model.verification import Verification
+
+_FITTING = (PinState.EQUAL, PinState.INSIDE, PinState.FREE)
+"""How a pin may stand to what upstream requires without being looked at."""
 
 _SECTIONS = {
     Verdict.CONFLICT: Section.BLOCKS,
@@ -98,8 +104,8 @@ class _Builder:
         yield from self._verification()
         yield from self._claims()
         yield from self._names()
-        yield from self._gates()
         yield from self._requirements()
+        yield from self._gates()
 
     def _patches(self) -> Iterator[WorkItem]:
         active = self._judged.source.series.active(self._project.settings.default_guards)
@@ -228,26 +234,45 @@ class _Builder:
                 for place in {path, self._span.place(path).new or path}:
                     patched.setdefault(place, []).append(name)
         words = self._project.settings.release.watch
+        groups: dict[str, list[Mention]] = {}
         for mention in find_mentions(self._span, words, patched, gated):
-            touches = [*mention.patches, *(["a gate"] if mention.gates else [])]
+            groups.setdefault(_touched(mention), []).append(mention)
+        # first what touches patches, last what touches nothing of ours
+        for touched, group in sorted(groups.items(), key=lambda item: _rank(item[1][0])):
+            said = dict.fromkeys(word for mention in group for word in mention.words)
             yield WorkItem(
                 Section.READ,
-                f"mentions {', '.join(mention.words)}",
-                f"touches {', '.join(touches)}" if touches else "touches no patch and no gate",
-                (mention.evidence,),
+                f"mentions {', '.join(said)}",
+                f"touches {touched}",
+                tuple(mention.evidence for mention in group),
             )
 
     def _requirements(self) -> Iterator[WorkItem]:
+        recipe = recipe_on(self._project, self._judged)
+        commits = RequirementCommits(self._project, self._span, recipe)
+        written = self._onto in self._project.workspace.series_names()
+        file = f"series/{self._onto if written else self._span.old.name}/recipe.yaml"
         for change in self._report.requirements.changes:
+            to_decide = change.pin and compare_pin(change.pin, change.new) not in _FITTING
+            edit = f"$EDITOR series/{self._onto}/recipe.yaml"
             yield WorkItem(
-                Section.DECIDE if change.pin else Section.READ,
+                Section.DECIDE if to_decide else Section.READ,
                 "upstream requires",
-                change.text + (f" (the recipe pins {change.pin})" if change.pin else ""),
-                (),
-                f"edit series/{self._onto}/recipe.yaml" if change.pin else None,
+                change.text + (f"; {file} pins {change.pin}" if change.pin else ""),
+                commits.evidence(change),
+                (edit if written else f"patchq rebase --onto {self._onto}") if to_decide else None,
             )
         for words in self._report.requirements.unknown:
             yield WorkItem(Section.READ, "upstream requires", words)
+
+
+def _touched(mention: Mention) -> str:
+    touched = [*mention.patches, *(["a gate"] if mention.gates else [])]
+    return ", ".join(touched) or "no patch and no gate"
+
+
+def _rank(mention: Mention) -> tuple[bool, bool]:
+    return not mention.patches, not mention.gates
 
 
 def _words(patch: PatchReport) -> str:

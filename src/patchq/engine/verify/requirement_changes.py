@@ -14,6 +14,7 @@ from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError, UnavailableError
 from patchq.git.objects import Objects
+from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.pins import Pin
 from patchq.model.recipe import Recipe
@@ -38,7 +39,6 @@ def requirement_changes(
     A requirement counts whatever its marker says: another target may need it. Sources that a build
     fetches are read from CMake files without evaluating them.
     """
-    objects = project.store.objects
     before, after = (_requirements(project, base, recipe) for base, recipe in (old, new))
     sides = ((before, old[0]), (after, new[0]))
     unknown = [
@@ -59,7 +59,7 @@ def requirement_changes(
             if len(left) < len(changes):
                 unknown.append(f"what the build of {base.name} requires is not known")
             changes = left
-    sources = [_fetched(objects, base, recipe) for base, recipe in (old, new)]
+    sources = [fetched_by(project, base, recipe) for base, recipe in (old, new)]
     if sources[0] is not None and sources[1] is not None:
         changes += _changes(sources[0], sources[1])
     elif any(found is not None for found in sources):
@@ -155,17 +155,32 @@ def _changes(old: Mapping[Key, str], new: Mapping[Key, str]) -> Iterator[Require
             yield RequirementChange(name, kind, old.get(key), new.get(key), condition)
 
 
-def _fetched(objects: Objects, base: Base, recipe: Recipe) -> dict[Key, str] | None:
+def specifiers_of(project: Project, base: Base, recipe: Recipe) -> dict[Key, str]:
+    """The specifier of each requirement of ``base``, by name, kind and condition."""
+    return _specifiers(_requirements(project, base, recipe))
+
+
+def cmake_files(objects: Objects, tree: TreeId, directory: str) -> tuple[str, ...]:
+    """The files of the project in ``directory`` that may declare what a build of it fetches."""
+    entry = None if directory == "." else objects.entry(tree, directory)
+    if directory != "." and (entry is None or not entry.is_tree):
+        return ()
+    paths = (path for path, _ in objects.walk(entry.tree_id if entry else tree))
+    inside = "" if directory == "." else f"{directory}/"
+    return tuple(sorted(f"{inside}{path}" for path in paths if _LISTS.fullmatch(path)))
+
+
+def fetched_by(project: Project, base: Base, recipe: Recipe) -> dict[Key, str] | None:
     """The revisions of what the project of the recipe declares to fetch; None: not known."""
     if recipe.project is None:
         return {}
-    directory = "" if recipe.project == "." else f"{recipe.project}/"
-    entry = objects.entry(base.tree, recipe.project) if directory else None
-    tree = entry.tree_id if entry and entry.is_tree else base.tree
-    if not base.covers(f"{directory}CMakeLists.txt") or (directory and entry is None):
+    objects = project.store.objects
+    if not base.covers(f"{recipe.project}/{LISTS}".removeprefix("./")):
         return None
-    lists = sorted(path for path, _ in objects.walk(tree) if _LISTS.fullmatch(path))
-    return dict(_declared(objects.content(tree, path) or b"" for path in lists))
+    lists = cmake_files(objects, base.tree, recipe.project)
+    if not lists and objects.entry(base.tree, recipe.project) is None and recipe.project != ".":
+        return None
+    return dict(_declared(objects.content(base.tree, path) or b"" for path in lists))
 
 
 def _declared(contents: Iterable[bytes]) -> Iterator[tuple[Key, str]]:

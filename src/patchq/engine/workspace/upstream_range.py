@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -123,6 +123,15 @@ class UpstreamRange:
         if not self.has_history:
             return ()
         return self._touching(self._names(paths))
+
+    def since(self, paths: Iterable[str], holds: Callable[[CommitInfo], bool]) -> CommitInfo | None:
+        """The commit on ``paths`` from which on ``holds`` is true of every one, if there is one."""
+        found = None
+        for commit in reversed(self.commits(paths)):
+            if not holds(commit):
+                break
+            found = commit
+        return found
 
     def first_tag(self, commit: CommitId) -> str | None:
         """The first base of the lock, up to the new one, that contains ``commit``."""
