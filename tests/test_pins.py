@@ -316,8 +316,11 @@ def test_what_upstream_itself_requires_is_compared(
     assert items["torch"][1].endswith("series/v2/recipe.yaml pins ==2.11.0+cu130")
     assert (items["av"][0], items["av"][2], items["fetched:"][2]) == ("read", 7, 8)
     own = workspace.series_path("v2") / "recipe.yaml"
-    own.write_text(RECIPE.replace("2.11.0+cu130", "2.13.0+cu130"))
+    own.write_text(RECIPE.replace("2.11.0+cu130", "{version: 2.13.0+cu130, reason: our wheels}"))
     assert listed()["torch"][0] == "read"
+    notes = patchq("notes", "v2", "--from", "v1", cwd=workspace.root).stdout
+    torch = next(line for line in notes.splitlines() if line.startswith("- torch"))
+    assert torch.endswith("==2.13.0+cu130: our wheels")
 
 
 def test_metadata_of_an_archive_says_what_it_requires() -> None:

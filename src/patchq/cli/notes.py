@@ -43,7 +43,6 @@ def notes(
     series = source or run.project.series_before(tag)
     with run.progress(f"{series} → {tag}") as progress:
         work, report = judge_release(run.project, series, tag, progress)
-    pins = run.workspace.recipe(series).pins
     roles = run.settings.release.live
     live = {base.name: roles[base.name] for base in run.lock.previous(tag) if base.name in roles}
     live = dict(reversed(live.items()))
@@ -53,13 +52,12 @@ def notes(
             to.read_text(encoding="utf-8"),
             work,
             report,
-            pins,
             live,
             file=str(to),
             links=links,
         )
     else:
-        text = render_notes(work, report, pins, live, links=links)
+        text = render_notes(work, report, live, links=links)
     output.text(text, to)
 
 

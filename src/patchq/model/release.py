@@ -193,6 +193,10 @@ class Ended:
     needed_by: tuple[str, ...]
 
 
+REQUIRES = "upstream requires"
+"""The subject of what changed in upstream's requirements."""
+
+
 @dataclass(frozen=True)
 class WorkItem:
     """One line of the work list; ``command`` is what to type next, if there is anything."""

@@ -7,11 +7,10 @@ and is kept when the notes are written again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from patchq.errors import InputError, Where
-from patchq.model.pins import Pin
-from patchq.model.release import Section, WorkItem, WorkList
+from patchq.model.release import REQUIRES, Section, WorkItem, WorkList
 from patchq.model.verdict import Action, PatchReport, Report
 from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.markdown import code, commit_words, escape
@@ -33,13 +32,12 @@ _TITLES = {
 def render_notes(
     work: WorkList,
     report: Report,
-    pins: Sequence[Pin],
     live: Mapping[str, str],
     *,
     links: CommitLinks = NO_LINKS,
 ) -> str:
     """New notes on ``work.onto``; ``live`` are the deployed bases before it, newest first."""
-    blocks = _blocks(work, report, pins, live, links)
+    blocks = _blocks(work, report, live, links)
     parts = [f"# {work.series} → {work.onto}\n"]
     for name, text in blocks.items():
         parts.append(f"\n## {_TITLES[name]}\n\n{_framed(name, text)}")
@@ -50,7 +48,6 @@ def update_notes(
     old: str,
     work: WorkList,
     report: Report,
-    pins: Sequence[Pin],
     live: Mapping[str, str],
     *,
     file: str,
@@ -60,7 +57,7 @@ def update_notes(
 
     Raises :class:`InputError` if a part of ``old`` has no end, so that no text of a reader is lost.
     """
-    blocks = _blocks(work, report, pins, live, links)
+    blocks = _blocks(work, report, live, links)
     if len(_OPEN.findall(old)) != len(_BLOCK.findall(old)):
         raise InputError(
             "a generated part has no end",
@@ -83,11 +80,9 @@ def _framed(name: str, text: str) -> str:
 def _blocks(
     work: WorkList,
     report: Report,
-    pins: Sequence[Pin],
     live: Mapping[str, str],
     links: CommitLinks,
 ) -> dict[str, str]:
-    reasons = {pin.name: pin.reason for pin in pins if pin.reason}
     dropped = [patch for patch in report.patches if patch.action is Action.DROP]
     stay = [patch for patch in report.patches if patch.action is not Action.DROP]
     named = [item for item in work.items if any(e.kind.value == "name" for e in item.evidence)]
@@ -96,7 +91,7 @@ def _blocks(
     found = {
         "patches": [_patch(patch, links) for patch in stay],
         "left": [_patch(patch, links) for patch in dropped],
-        "requirements": list(_requirements(report, reasons)),
+        "requirements": [_item(item, links) for item in work.items if item.subject == REQUIRES],
         "gates": [_item(item, links) for item in gates],
         "names": [_item(item, links) for item in named],
         "risks": [_item(item, links) for item in risks],
@@ -117,18 +112,10 @@ def _patch(patch: PatchReport, links: CommitLinks) -> str:
     return "".join([words, *(f"\n  - {text}" for text in commits.values())])
 
 
-def _requirements(report: Report, reasons: Mapping[str, str]) -> Iterator[str]:
-    for change in report.requirements.changes:
-        reason = change.reason or reasons.get(change.name)
-        because = f": {escape(reason)}" if reason else ""
-        pinned = f" (pinned to {escape(change.pin)}{because})" if change.pin else ""
-        yield f"- {escape(change.text)}{pinned}"
-    yield from (f"- {escape(words)}" for words in report.requirements.unknown)
-
-
 def _item(item: WorkItem, links: CommitLinks) -> str:
     commits = [
         commit_words(commit, links) for evidence in item.evidence if (commit := commit_of(evidence))
     ]
-    words = f"- **{escape(item.subject)}**: {escape(item.text)}"
+    subject = "" if item.subject == REQUIRES else f"**{escape(item.subject)}**: "
+    words = f"- {subject}{escape(item.text)}"
     return "".join([words, *(f"\n  - {text}" for text in dict.fromkeys(commits))])

@@ -24,6 +24,7 @@ from patchq.errors import PatchqError, UnavailableError
 from patchq.model.pins import PinState, compare_pin
 from patchq.model.release import (
     ANSWER_WORDS,
+    REQUIRES,
     GateChange,
     GateState,
     Mention,
@@ -33,6 +34,7 @@ from patchq.model.release import (
     WorkItem,
     WorkList,
 )
+from patchq.model.requirements import RequirementChange
 from patchq.model.verdict import (
     Action,
     Evidence,
@@ -257,13 +259,19 @@ class _Builder:
             edit = f"$EDITOR series/{self._onto}/recipe.yaml"
             yield WorkItem(
                 Section.DECIDE if to_decide else Section.READ,
-                "upstream requires",
-                change.text + (f"; {file} pins {change.pin}" if change.pin else ""),
+                REQUIRES,
+                change.text + _pinned(change, file),
                 commits.evidence(change),
                 (edit if written else f"patchq rebase --onto {self._onto}") if to_decide else None,
             )
         for words in self._report.requirements.unknown:
-            yield WorkItem(Section.READ, "upstream requires", words)
+            yield WorkItem(Section.READ, REQUIRES, words)
+
+
+def _pinned(change: RequirementChange, file: str) -> str:
+    if change.pin is None:
+        return ""
+    return f"; {file} pins {change.pin}" + (f": {change.reason}" if change.reason else "")
 
 
 def _touched(mention: Mention) -> str:
