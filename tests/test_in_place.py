@@ -155,11 +155,66 @@ def test_unreachable_whatever_becomes_of_patches_on_other_files(
     }
 
 
-def test_unreachable_waits_for_a_patch_of_its_file(without_loading: Miniature) -> None:
-    """Also where it edits no line of that one."""
-    states = loading(GONE_CODE, "x + 222"), loading(GROWN, "x + 222")
+LAST = GONE_CODE.replace("first_pages()", "last_pages()")
+"""The first of the gone functions with another edit, lines away from that of ``GROWN``."""
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        pytest.param(GONE_CODE, False, id="a function that stays"),
+        pytest.param(GONE_CODE.replace("read_roots(path", "read_roots(0"), False, id="another"),
+        pytest.param(GROWN, True, id="the same lines"),
+        pytest.param(LAST, True, id="other lines of it"),
+        pytest.param(
+            LAST.replace("load_blocks(path", "load_blocks(0"), True, id="one hunk over two"
+        ),
+    ],
+)
+def test_unreachable_waits_for_a_patch_of_its_code(
+    without_loading: Miniature, code: str, waits: bool
+) -> None:
+    """Not for one that collides in another function of the file."""
+    upper = code.replace("read_pages(path", "read_pages(path + 'x'")
+    states = loading(code, "x + 222"), loading(upper, "x + 222")
     result = judged(without_loading, stacked(without_loading, *states))
-    assert found(result) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+    blocked = (Verdict.CONFLICT, ("p1.patch",))
+    assert found(result) == {"p1": CONFLICT, "p2": blocked if waits else (Verdict.UNREACHABLE, ())}
+
+
+def test_unreachable_waits_for_a_patch_of_the_class_around_it(miniature: MakeMiniature) -> None:
+    made = miniature()
+    body = "    size = 1\n    kind = 'table'\n\n" + "    ".join(GONE_CODE.splitlines(keepends=True))
+    tail = f"class Table:\n{body}"
+    made.commit("Start (#1)", {FILE: CORE + tail})
+    made.tag("v1")
+    made.commit("Load no more (#4)", core(second="x + 2 - y"))
+    made.tag("v2")
+    first = tail.replace("size = 1", "size = 2")
+    second = first.replace("read_pages(path", "read_pages(path + 'x'")
+    assert found(
+        judged(made, stacked(made, loading(first, "x + 222"), loading(second, "x + 222")))
+    ) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+
+
+def test_unreachable_waits_for_whoever_edits_a_file_without_functions(
+    miniature: MakeMiniature,
+) -> None:
+    """There is no telling what of it belongs together."""
+    made = miniature()
+    text = "".join(f"entry_{number}: value number {number}\n" for number in range(40))
+    made.commit("Start (#1)", {"app/table.yaml": text, "app/other.py": "x = 1\n"})
+    made.tag("v1")
+    made.commit("Drop it (#2)", {"app/table.yaml": None, "app/other.py": "x = 2\n"})
+    made.tag("v2")
+    first = text.replace("number 3\n", "number 33\n")
+    second = first.replace("number 30\n", "number 303\n")
+    mine = {"app/other.py": "x = 3\n"}
+    states: list[Edits] = [{"app/table.yaml": each, **mine} for each in (first, second)]
+    assert found(judged(made, stacked(made, *states))) == {
+        "p1": CONFLICT,
+        "p2": (Verdict.CONFLICT, ("p1.patch",)),
+    }
 
 
 def test_unreachable_on_an_unreachable_one(without_loading: Miniature) -> None:
@@ -168,8 +223,10 @@ def test_unreachable_on_an_unreachable_one(without_loading: Miniature) -> None:
     assert found(result) == dict.fromkeys(("p1", "p2"), (Verdict.UNREACHABLE, ()))
 
 
-def test_unreachable_waits_for_each_patch_of_its_file(without_loading: Miniature) -> None:
-    states = loading(LOWER[1]), loading(LOWER[1], "x + 222"), loading(LOWER[2], "x + 222")
+def test_unreachable_waits_for_each_patch_of_its_code(without_loading: Miniature) -> None:
+    """Once it waits for one."""
+    second, third = (code.replace("first_pages", "last_pages") for code in LOWER[1:])
+    states = loading(LOWER[1]), loading(second, "x + 222"), loading(third, "x + 222")
     assert found(judged(without_loading, stacked(without_loading, *states))) == {
         "p1": (Verdict.UNREACHABLE, ()),
         "p2": CONFLICT,

@@ -6,6 +6,7 @@ brings is judged by what became of that one, never by what upstream lacks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,11 +20,12 @@ from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unmerged import uncovered, unjudged
-from patchq.engine.series.hunks import Unit, split_units
+from patchq.engine.languages.outline import outline
+from patchq.engine.series.hunks import Unit, changed_region, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
-from patchq.git.objects import Entry
+from patchq.git.objects import Entry, Objects
 from patchq.kept_answers import key_of
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
@@ -36,6 +38,7 @@ from patchq.model.verdict import (
 )
 
 _CARRIED = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
+_SEPARATOR = re.compile(r"\.|::")
 _OF_UPSTREAM = frozenset(
     {
         EvidenceKind.CONFLICTING_CHANGE,
@@ -215,9 +218,8 @@ class PlaceJudge:
         blockers = {item.lost.patch.name: item.lost for item in stands}
         blockers.update((item.patch.name, item) for item in required)
         if verdict is Verdict.UNREACHABLE:
-            paths = set(patch.paths)
-            shared = (item for item in placed.lost if paths & set(item.patch.paths))
-            blockers.update((item.patch.name, item) for item in shared)
+            beside = (item for item in placed.lost if self._shares_code(placed, item.patch))
+            blockers.update((item.patch.name, item) for item in beside)
             if all(item.verdict is Verdict.UNREACHABLE for item in blockers.values()):
                 return judgement
         if not blockers:
@@ -249,16 +251,30 @@ class PlaceJudge:
                     found.append(_Standing(unit, item, state is State.EMPTY))
         return found
 
-    def _take_out(self, placed: Placed, lost: Patch, files: dict[str, Entry | None]) -> None:
-        """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
-        objects, tree_of = self._objects, self._objects.tree_of
+    def _shares_code(self, placed: Placed, lost: Patch) -> bool:
+        """Whether a patch edits code that ``lost`` edits too, in whatever lines of it.
+
+        Whoever settles the lost one may have to bring that code back.
+        """
+        if set(placed.patch.paths).isdisjoint(lost.paths):
+            return False
+        mine = _places(split_units(placed.patch, placed.applied, self._objects), self._objects)
+        others = _places(self._units_below(placed, lost), self._objects)
+        return any(place.is_shared(other) for place in mine for other in others)
+
+    def _units_below(self, placed: Placed, lost: Patch) -> tuple[Unit, ...]:
         number = placed.old.patches.index(lost)
         tree = placed.stack.apply_all(
             placed.old.tree, placed.old.patches[:number], onto=placed.old.name
         )
         applied = placed.stack.apply(tree, lost, onto=placed.old.name)
+        return split_units(lost, applied, self._objects)
+
+    def _take_out(self, placed: Placed, lost: Patch, files: dict[str, Entry | None]) -> None:
+        """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
+        objects, tree_of = self._objects, self._objects.tree_of
         whole = placed.applied.tree
-        for unit in split_units(lost, applied, objects):
+        for unit in self._units_below(placed, lost):
             ours = {
                 path: files[path] if path in files else objects.file(whole, path)
                 for path in unit.paths
@@ -266,6 +282,41 @@ class PlaceJudge:
             merged = self._merger.merge(tree_of(unit.after), tree_of(ours), tree_of(unit.before))
             if merged.clean:
                 files.update((path, objects.file(merged.tree, path)) for path in unit.paths)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a unit edits: in a definition, outside of all ("") or, if None, anywhere in a file."""
+
+    path: str
+    name: str | None
+
+    def is_shared(self, other: _Place) -> bool:
+        """Whether both are the same code, or one of them is inside the other."""
+        if self.path != other.path:
+            return False
+        if self.name is None or other.name is None:
+            return True
+        one, two = sorted((_SEPARATOR.split(self.name), _SEPARATOR.split(other.name)), key=len)
+        return two[: len(one)] == one
+
+
+def _places(units: Iterable[Unit], objects: Objects) -> set[_Place]:
+    """Where ``units`` edit, in the text before them and in the one after."""
+    found: set[_Place] = set()
+    for unit in units:
+        for side in (unit, replace(unit, before=unit.after, after=unit.before)):
+            region = changed_region(side, objects)
+            shown = outline(region.path, b"".join(region.lines)) if region else None
+            if region is None or shown is None:
+                found.update(_Place(path, None) for path in unit.paths)
+                continue
+            first, last = region.first, max(region.end - 1, region.first)
+            around = shown.around(first, last)
+            touched = [d for d in shown.definitions if d.first <= last and d.last >= first]
+            names = [around.name] if around else ["", *(each.name for each in touched)]
+            found.update(_Place(region.path, name) for name in names)
+    return found
 
 
 @dataclass(frozen=True)
