@@ -339,24 +339,63 @@ def test_what_it_takes_out_stands_otherwise(
         ("net.c", "int retries = 3;\n", "core/net.cpp", "auto tries{3};\n"),
     ],
 )
+@pytest.mark.parametrize("steps", ["at once", "new first", "old first"])
 def test_a_file_that_another_replaced(
-    miniature: MakeMiniature, old: str, text: str, new: str, then: str
+    miniature: MakeMiniature, old: str, text: str, new: str, then: str, steps: str
 ) -> None:
     """Nothing of its text is left, but it did not just go."""
     upstream = miniature()
     upstream.commit("Begin (#1)", {old: text, "other.txt": "1\n"})
     upstream.tag("v1")
     patch = upstream.patch("v1", {old: text.replace("3", "9")})
-    upstream.commit("Say it otherwise (#2)", {old: None, new: then})
+    both: list[Edits] = [{new: then}, {old: None}]
+    if steps == "at once":
+        both = [{old: None, new: then}]
+    for edits in reversed(both) if steps == "old first" else both:
+        upstream.commit("Say it otherwise (#2)", edits)
     upstream.tag("v2")
     assert kept(upstream, patch) is Verdict.CONFLICT
 
 
-def test_a_file_that_went_alone(miniature: MakeMiniature) -> None:
+CONF = "address: 0.0.0.0\nretries: 3\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "beside", "came"),
+    [
+        pytest.param("conf.yaml", [], [], id="nothing came"),
+        pytest.param("a/conf.yaml", [], ["docs/conf.md"], id="a page on it came"),
+        pytest.param("a/conf.yaml", [], ["a/new.py", "a/more.py"], id="several came beside it"),
+        pytest.param("a/conf.yaml", ["a/gone.yaml"], ["a/new.py"], id="another went"),
+        pytest.param(
+            "a/conf.yaml", [f"{n}/conf.yaml" for n in range(5)], ["b/conf.yaml"], id="a common name"
+        ),
+    ],
+)
+def test_a_file_that_went_alone(
+    miniature: MakeMiniature, old: str, beside: list[str], came: list[str]
+) -> None:
     upstream = miniature()
-    upstream.commit("Begin (#1)", {"conf.yaml": "address: 0.0.0.0\nretries: 3\n", "o": "1\n"})
+    others = {path: f"other {path}\n" for path in beside}
+    upstream.commit("Begin (#1)", {old: CONF, "o": "1\n", **others})
     upstream.tag("v1")
-    patch = upstream.patch("v1", {"conf.yaml": "address: 0.0.0.0\nretries: 9\n"})
-    upstream.commit("Take no settings (#2)", {"conf.yaml": None, "o": "2\n"})
+    patch = upstream.patch("v1", {old: CONF.replace("3", "9")})
+    upstream.commit("Write more (#2)", {path: f"This is {path}.\n" for path in came} or {"o": "3"})
+    gone: Edits = dict.fromkeys([path for path in beside if "gone" in path])
+    upstream.commit("Take no settings (#3)", {old: None, "o": "2\n", **gone})
     upstream.tag("v2")
     assert judged(upstream, patch).report.verdict is Verdict.UNREACHABLE
+
+
+@pytest.mark.parametrize(("beside", "retired"), [(4, False), (5, True)])
+def test_how_common_a_name_may_be(miniature: MakeMiniature, beside: int, retired: bool) -> None:
+    upstream = miniature()
+    others = {f"{n}/conf.yaml": f"other {n}\n" for n in range(beside)}
+    upstream.commit("Begin (#1)", {"a/conf.yaml": CONF, **others})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"a/conf.yaml": CONF.replace("3", "9")})
+    upstream.commit("Write more (#2)", {"b/c/conf.toml": "tries = 3\n"})
+    upstream.commit("Take no settings (#3)", {"a/conf.yaml": None})
+    upstream.tag("v2")
+    expected = Verdict.UNREACHABLE if retired else Verdict.CONFLICT
+    assert judged(upstream, patch).report.verdict is expected

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from patchq.engine.judge.gone.removal import Lost, Removal, renamed_to
+from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.languages.containment import Figures, Piece
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
@@ -106,6 +107,7 @@ class Prover:
     def __init__(self, span: UpstreamRange):
         self._span = span
         self._objects = span.store.objects
+        self._replacements = Replacements(span)
 
     def prove(self, lost: Lost, removal: Removal) -> ProofOfAbsence | Doubt:
         """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
@@ -114,7 +116,9 @@ class Prover:
             return doubt
         likest, like = self._likest(lost)
         doubt = (
-            self._contained(lost, likest, like) or self._unsearched() or _replaced(lost, removal)
+            self._contained(lost, likest, like)
+            or self._unsearched()
+            or self._replaced(lost, removal)
         )
         if doubt or removal.commit is None:
             return doubt or _untold(lost)
@@ -284,6 +288,20 @@ class Prover:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
+    def _replaced(self, lost: Lost, removal: Removal) -> Doubt | None:
+        if removal.commit is None:
+            return None
+        if lost.new_path is None:
+            other = self._replacements.find(lost.path, removal.commit)
+            words = f"{lost.path} was not just deleted: {other} came, maybe in its place"
+            return Doubt(words, (other,)) if other else None
+        if removal.pure:
+            return None
+        return Doubt(
+            f"{lost.what} was not just deleted: other code stands in its place in {lost.new_path}",
+            (lost.new_path,),
+        )
+
     def _unsearched(self) -> Doubt | None:
         new = self._span.new
         if new.archive is not None:
@@ -298,20 +316,6 @@ class Prover:
                 f"{len(skipped)} files of {new.name} could not be searched: {skipped[0]}", skipped
             )
         return None
-
-
-def _replaced(lost: Lost, removal: Removal) -> Doubt | None:
-    if removal.replacement is not None:
-        return Doubt(
-            f"{lost.path} was not just deleted: the same commit added {removal.replacement}",
-            (removal.replacement,),
-        )
-    if removal.pure or removal.commit is None or lost.new_path is None:
-        return None
-    return Doubt(
-        f"{lost.what} was not just deleted: other code stands in its place in {lost.new_path}",
-        (lost.new_path,),
-    )
 
 
 def _body(lost: Lost) -> bytes:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from pathlib import PurePosixPath
 
 from patchq.engine.languages.outline import Definition, Outline, outline
 from patchq.engine.languages.python_modules import read_facts
@@ -119,13 +118,12 @@ def find_lost(span: UpstreamRange, unit: Unit) -> Lost | None:
 class Removal:
     """The commit that took a unit out; ``pure`` if it left nothing in its place, nor did another.
 
-    ``commit`` is None if no commit between the bases shows it. ``replacement`` is the file that it
-    added in the place of the one that it deleted.
+    ``commit`` is None if no commit between the bases shows it. What came in the place of a whole
+    file is not asked here.
     """
 
     commit: CommitInfo | None
     pure: bool
-    replacement: str | None = None
 
 
 def find_removal(span: UpstreamRange, lost: Lost) -> Removal:
@@ -133,8 +131,7 @@ def find_removal(span: UpstreamRange, lost: Lost) -> Removal:
     commits = span.commits((lost.path,))
     if lost.new_path is None:
         commit = _file_removal(span, lost.path, commits)
-        replacement = _replacement(span.store.objects, commit, lost.path) if commit else None
-        return Removal(commit, commit is not None and replacement is None, replacement)
+        return Removal(commit, commit is not None)
     objects = span.store.objects
     names = _names(lost.path, lost.new_path, commits)
     found = None
@@ -221,31 +218,6 @@ def _file_removal(
             elif touch.new == path:
                 found = None
     return found if span.store.objects.file(span.new.tree, path) is None else None
-
-
-def _replacement(objects: Objects, commit: CommitInfo, path: str) -> str | None:
-    """The file that the commit which deleted ``path`` put in its place.
-
-    That is one of the same name but for its ending, or a new one beside it where nothing else
-    went: settings in another format, a module in another language.
-    """
-    if not commit.parents:
-        return None
-    before = objects.commit_tree(commit.parents[0])
-    gone: list[PurePosixPath] = []
-    came: list[PurePosixPath] = []
-    for name in objects.differing(before, commit.tree):
-        was, is_ = (objects.file(tree, name) for tree in (before, commit.tree))
-        if was is None or is_ is None:
-            (came if was is None else gone).append(PurePosixPath(name))
-    place = PurePosixPath(path)
-    here = [name for name in gone if name.parent == place.parent]
-    found = (
-        str(name)
-        for name in sorted(came)
-        if name.stem == place.stem or (len(here) == 1 and name.parent == place.parent)
-    )
-    return next(found, None)
 
 
 def _names(old: str, new: str, commits: Iterable[CommitInfo]) -> tuple[str, ...]:
