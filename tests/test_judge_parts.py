@@ -21,7 +21,7 @@ from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, unsettled
 from patchq.engine.judge.watch import mentioned
-from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.live import conditions, live_lines
 from patchq.engine.languages.named import binding, definitions
 from patchq.engine.languages.tokens import Family
 from patchq.engine.series.hunks import Unit
@@ -272,7 +272,12 @@ def test_what_counts_as_landed(end: State, fate: LandedState) -> None:
         State.COLLIDES: fate is LandedState.THERE,
     }
     assert trail.has_landed is whole.get(end, False)
-    since = {LandedState.REWRITTEN, LandedState.UNTRACED, LandedState.HALF}
+    since = {
+        LandedState.REWRITTEN,
+        LandedState.UNTRACED,
+        LandedState.HALF,
+        LandedState.ELSEWHERE,
+    }
     part = fate in since and end is not State.EMPTY
     assert trail.once_landed is part
     known = trail.has_landed or part
@@ -408,6 +413,28 @@ def test_paths_below_what_they_have_in_common() -> None:
 )
 def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> None:
     assert live_lines(path, text.encode()) == live
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "counts"),
+    [
+        ("a.py", "a\nif x:\n    b\n\n    c\nd\n", [0, 1, 1, 0, 1, 0]),
+        ("a.py", "if x:\n    a\nelif y and z:\n    b\nelse:\n    c\n", [1, 1, 1, 1, 0, 1]),
+        ("a.py", "for x in y:\n    a\n    if z:\n        b\n    # if\n", [0, 0, 1, 1, 0]),
+        ("a.py", "try:\n    a\nexcept E:\n    b\nwith x:\n    c\n", [0, 0, 0, 1, 0, 0]),
+        ("a.c", "if (a &&\n    b) {\n    c;\n}\nd;\n", [2, 1, 1, 0, 0]),
+        (
+            "a.c",
+            "f()\n{\n#ifdef X\n\ta;\n#else\n\tb;\n#endif\n\tc;\n}\n",
+            [0, 0, 1, 1, 1, 1, 0, 0, 0],
+        ),
+        ("a.sh", "if x; then\n  a\nfi\nb\n", [1, 1, 0, 0]),
+        ("a.c", "switch (x) {\ncase 1:\n\ta;\n}\n} else if (y) {\n\tb;\n", [0, 0, 1, 0, 1, 1]),
+    ],
+)
+def test_the_conditions_that_a_line_depends_on(path: str, text: str, counts: list[int]) -> None:
+    found = conditions(path, text.encode())
+    assert list(found[:-1]) == counts
 
 
 # Names in other guises

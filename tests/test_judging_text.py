@@ -57,6 +57,41 @@ def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
     assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
 
 
+@pytest.mark.parametrize(
+    ("final", "left"),
+    [
+        (LANDED.replace(TWO, f"    if fast():\n    {TWO}"), Survival.REWRITTEN),
+        (LANDED.replace(ONE, f"    if fast():\n    {ONE}"), Survival.REWRITTEN),
+        (
+            LANDED.replace(TWO, f"    if fast():\n        pass\n    else:\n    {TWO}"),
+            Survival.REWRITTEN,
+        ),
+        (LANDED.replace(TWO, "    check(pool, limit) if fast() else None\n"), Survival.REWRITTEN),
+        (LANDED.replace(TWO, f"    with lock:\n    {TWO}"), Survival.WHOLE),
+        (LANDED.replace(TWO, f"    for _ in (1, 2):\n    {TWO}"), Survival.WHOLE),
+        (LANDED.replace(TWO, f"    if fast():\n        run()\n{TWO}"), Survival.WHOLE),
+    ],
+)
+def test_a_line_that_was_put_under_a_condition(final: str, left: Survival) -> None:
+    assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
+
+
+def test_a_line_below_fewer_conditions_than_before() -> None:
+    under = LANDED.replace(TWO, f"    if fast():\n    {TWO}")
+    found = survival("f.py", BEFORE.encode(), under.encode(), LANDED.encode())
+    assert found is not Survival.WHOLE  # its own condition went
+    before = BEFORE.replace("    return", "    if fast():\n        return")
+    landed = before.replace("        return", f"    {TWO}        return")
+    final = LANDED.replace(ONE, "    limit = 4\n")
+    assert survival("f.py", before.encode(), landed.encode(), final.encode()) is Survival.WHOLE
+
+
+def test_a_comment_depends_on_no_condition() -> None:
+    noted = LANDED.replace(TWO, "    # check the pool and its limit\n")
+    final = noted.replace("    # check", "    if fast():\n        # check")
+    assert survival("f.py", BEFORE.encode(), noted.encode(), final.encode()) is Survival.WHOLE
+
+
 CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")
 SPLIT = "    if not (\n        pool.fits(\n            limit > 4\n        )\n    ):\n"
 SPLIT_STOP = "        stop(\n            pool, why=limit\n        )\n"

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import cached_property, lru_cache
 
 from patchq.engine.judge.line_search import is_telling
-from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.live import conditions, live_lines
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.series.hunks import common_ends
 
@@ -49,7 +49,7 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     then, now, added, shifted, removed = c.then, c.now, c.added, c.shifted, c.removed
     later, lost, fresh = c.later, c.lost, c.fresh
     kept = {
-        number
+        number: [place]
         for number in added - lost
         if then.is_kept(number, now, place := _after(number, later))
         and (number not in shifted or then.raw[number] == now.raw[place])
@@ -66,15 +66,19 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
             }
             grown = _grown(then[number], left, removed)
             fresh -= grown
-            kept |= {number} if grown else set()
-    kept |= {n for n in added & lost if _moved(n, then, now, fresh, added)}
+            if grown:
+                kept[number] = sorted(grown)
+    for number in added & lost:
+        moved = _moved(number, then, now, fresh, added)
+        kept |= {number: moved} if moved else {}
     if not kept:
         return Survival.NONE
     if removed & _around(added, later, now):
         return Survival.PART
-    if kept == added:
-        return Survival.WHOLE
-    return Survival.REWRITTEN if _is_rewritten(added - kept, c) else Survival.PART
+    if kept.keys() < added and not _is_rewritten(added - kept.keys(), c):
+        return Survival.PART
+    narrowed = any(then.is_narrower(number, now, places) for number, places in kept.items())
+    return Survival.REWRITTEN if narrowed or kept.keys() < added else Survival.WHOLE
 
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
@@ -157,6 +161,18 @@ class _Lines:
         if was is None or is_ is None:
             return was is is_
         return was.name == is_.name or was.name not in shown.names
+
+    def is_narrower(self, number: int, now: _Lines, places: Iterable[int]) -> bool:
+        """Whether a line depends on more conditions at ``places`` now, as far as it does anything.
+
+        A comment depends on none.
+        """
+        before = self._conditions[number]
+        return number in self.live and all(now._conditions[place] > before for place in places)
+
+    @cached_property
+    def _conditions(self) -> tuple[int, ...]:
+        return conditions(self._path, self._text)
 
     @cached_property
     def live(self) -> frozenset[int]:
@@ -295,18 +311,21 @@ def _says_the_same(line: bytes, grown: bytes) -> bool:
     return then == now and values <= new
 
 
-def _moved(number: int, then: _Lines, now: _Lines, fresh: set[int], added: Collection[int]) -> bool:
-    """Whether a line that says enough stands in another place, together with code around it.
+def _moved(
+    number: int, then: _Lines, now: _Lines, fresh: set[int], added: Collection[int]
+) -> list[int]:
+    """Where a line that says enough stands now, together with code around it.
 
     The same line in other code is another line: that one may be what a second fix brought.
     """
     places = fresh if is_telling(then[number]) else ()
-    return any(
-        now[place] == then[number]
+    return [
+        place
+        for place in places
+        if now[place] == then[number]
         and then.is_kept(number, now, place)
         and any(_goes_along(number, place, step, then, now, added) for step in (-1, 1))
-        for place in places
-    )
+    ]
 
 
 def _goes_along(
