@@ -1,17 +1,20 @@
 """Patches whose truth is known from history: real upstream commits, cut for the older tag.
 
-A label comes from history alone (which commits lie between the tags, what was reverted by
-name), never from comparing contents, so that it is independent of what is judged.
+A label comes from history (which commits lie between the tags, what was reverted by name) and from
+exact lines, never from what is judged. Upstream also takes commits back under titles that do not
+say so: one of which no line is left anywhere on the newer tag has not landed for good.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from peers import patch_ids
 
@@ -20,6 +23,7 @@ from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.git.merge import MergeQuestion
 from patchq.git.objects import Entry
+from patchq.git.search import lines_with_texts
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
@@ -40,6 +44,7 @@ class Group(Enum):
     FILES = "landed, part of the files"
     TWO = "landed, two commits"
     REVERTED = "landed and reverted"
+    UNDONE = "landed, no line is left"
     NEVER = "never landed"
     TWIN = "same edit, other function"
     SOME = "landed in part"
@@ -125,6 +130,7 @@ class CaseMaker:
                 Group.FILES: self._files,
                 Group.TWO: self._two,
                 Group.REVERTED: self._reverted,
+                Group.UNDONE: self._undone,
                 Group.NEVER: self._never,
                 Group.TWIN: self._twins,
                 Group.SOME: self._some,
@@ -185,11 +191,16 @@ class CaseMaker:
     # -- groups --------------------------------------------------------------------------
 
     @cached_property
-    def _landed_cuts(self) -> _Drawn:
-        return _Drawn(self._cuts(self._landed))
+    def _all_cuts(self) -> _Drawn[tuple[Cut, bool]]:
+        """The landed commits, and whether a line of each is left."""
+        return _Drawn((cut, self._is_left(cut.tree)) for cut in self._cuts(self._landed))
+
+    @property
+    def _landed_cuts(self) -> Iterator[Cut]:
+        return (cut for cut, is_left in self._all_cuts if is_left)
 
     @cached_property
-    def _future_cuts(self) -> _Drawn:
+    def _future_cuts(self) -> _Drawn[Cut]:
         return _Drawn(self._cuts(self._not_landed))
 
     def _whole(self) -> Iterator[Case]:
@@ -204,7 +215,8 @@ class CaseMaker:
             some = self._random.sample(paths, self._random.randint(1, len(paths) - 1))
             changes = {path: self._objects.file(cut.tree, path) for path in some}
             tree = self._objects.overlay(self._span.old.tree, changes)
-            yield self._case(Group.FILES, [cut], tree, landed=[cut])
+            if self._is_left(tree):
+                yield self._case(Group.FILES, [cut], tree, landed=[cut])
 
     def _two(self) -> Iterator[Case]:
         for first, second in _pairs(self._landed_cuts):
@@ -216,6 +228,11 @@ class CaseMaker:
         reverted, _ = self._fates
         for cut in self._cuts([c for c in self._between if c.oid in reverted]):
             yield self._case(Group.REVERTED, [cut], cut.tree, landed=[cut])
+
+    def _undone(self) -> Iterator[Case]:
+        for cut, is_left in self._all_cuts:
+            if not is_left:
+                yield self._case(Group.UNDONE, [cut], cut.tree, landed=[cut])
 
     def _never(self) -> Iterator[Case]:
         for cut in self._future_cuts:
@@ -276,6 +293,32 @@ class CaseMaker:
         brought = tuple(same for cut in landed for same in self._same(cut.commit.oid))
         return Case(group, Patch(name, diff), tuple(names), brought)
 
+    def _is_left(self, tree: str) -> bool:
+        """Whether a line that ``tree`` adds to the old tag stands more often on the new one.
+
+        Of what adds none, nobody can tell by lines.
+        """
+        diff = Patch("cut", self._mailer.diff(self._span.old.tree, tree))
+        added = {
+            line
+            for change in diff.files
+            for hunk in change.hunks
+            for raw in Counter(hunk.postimage) - Counter(hunk.preimage)
+            if _WORD.search(line := raw.strip())
+        }
+        paths = [path for change in diff.files for path in change.paths]
+        # most stand in the commit's own files: all are searched only if not
+        return not added or self._stands_more(added, paths) or self._stands_more(added)
+
+    def _stands_more(self, lines: set[bytes], paths: Sequence[str] = ()) -> bool:
+        trees = [base.tree for base in (self._span.old, self._span.new)]
+        git = self._span.store.git
+        old, new = (
+            Counter(line for _, row in found if (line := row.strip()) in lines)
+            for found in (lines_with_texts(git, tree, lines, paths) for tree in trees)
+        )
+        return any(new[line] > old[line] for line in lines)
+
     def _same(self, commit: str) -> list[str]:
         """``commit``, and those that history has with the very same change."""
         ids = self._patch_ids
@@ -286,14 +329,17 @@ class CaseMaker:
         return patch_ids(self._span)
 
 
-class _Drawn:
+_T = TypeVar("_T")
+
+
+class _Drawn(Generic[_T]):
     """An iterator that can be gone through again from the start, computed once."""
 
-    def __init__(self, source: Iterator[Cut]):
+    def __init__(self, source: Iterator[_T]):
         self._source = source
-        self._seen: list[Cut] = []
+        self._seen: list[_T] = []
 
-    def __iter__(self) -> Iterator[Cut]:
+    def __iter__(self) -> Iterator[_T]:
         number = 0
         while True:
             if number == len(self._seen):

@@ -32,6 +32,7 @@ from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Ver
 
 SHARES = {
     Group.REVERTED: 0.1,
+    Group.UNDONE: 0.05,
     Group.TWIN: 0.13,
     Group.SOME: 0.1,
     Group.NEVER: 0.2,
@@ -234,7 +235,7 @@ _CLASSES: dict[str, tuple[frozenset[Verdict], frozenset[Group]]] = {
     ),
     "kept (clean, moved, adapted, conflict)": (
         frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.CONFLICT}),
-        frozenset({Group.NEVER, Group.TWIN, Group.REVERTED}),
+        frozenset({Group.NEVER, Group.TWIN, Group.REVERTED, Group.UNDONE}),
     ),
 }
 

@@ -727,3 +727,62 @@ def test_no_line_of_what_landed_may_be_taken_out(
     found = {name: judge_series(project, "v1", name).report.patches[0] for name in names[1:]}
     assert found
     assert [n for n, report in found.items() if report.action is Action.DROP] == []
+
+
+TEMPLATE = ".github/ISSUE_TEMPLATE.md"
+FORM = ".github/ISSUE_TEMPLATE/form.md"
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_file_that_was_deleted_after_one_like_it_came(upstream: Miniature, at_once: bool) -> None:
+    """What the patch takes out stands in the other file: a reviewer decides about that one."""
+    text = "".join(f"Tell number {number} of what you saw.\n" for number in range(20))
+    upstream.commit("Ask (#2)", {TEMPLATE: text})
+    upstream.tag("v1t")
+    patch = upstream.patch("v1t", {TEMPLATE: None})
+    form = {FORM: f"---\nname: form\n---\n{text}"}
+    if at_once:
+        last = upstream.commit("Ask in a form (#3)", {**form, TEMPLATE: None})
+    else:
+        upstream.commit("Ask in a form (#3)", form)
+        last = upstream.commit("Remove the old template (#4)", {TEMPLATE: None})
+    upstream.tag("v2")
+    (report,) = rebased(upstream, {"a.patch": patch}, bases=("v1t", "v2")).report.patches
+    assert report.verdict is (Verdict.CONFLICT if at_once else Verdict.SUPERSEDED)
+    first = report.evidence[0]
+    assert first.commit == last
+    assert first.kind is (EvidenceKind.CONFLICTING_CHANGE if at_once else EvidenceKind.MERGED)
+    assert any(FORM in item.paths for item in report.evidence)
+
+
+def test_landed_and_put_under_a_condition(upstream: Miniature) -> None:
+    """It may not run any more where it is needed: for a reviewer to tell."""
+    landed = pool(before("evict", "pool.check_limit(page, limit)"))
+    patch = upstream.patch("v1", landed)
+    brought = upstream.commit("Check the limit (#2)", landed)
+    under = before("evict", "if pool.is_fast():\n            pool.check_limit(page, limit)")
+    narrowed = upstream.commit("Only if it is fast (#3)", pool(under))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    told = {item.kind: item.commit for item in report.evidence}
+    assert told[EvidenceKind.MERGED] == brought
+    assert told[EvidenceKind.CONFLICTING_CHANGE] == narrowed
+
+
+AGAIN = f"def evict_again(pool, batch):\n    for page in batch:\n        {take('evict')}\n\n"
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_line_taken_out_stood_elsewhere_before_it_landed(
+    upstream: Miniature, moved: bool
+) -> None:
+    """The commit took it out of the file; or it put it there itself."""
+    patch = upstream.patch("v1", pool(fix("evict")))
+    if not moved:
+        upstream.commit("Evict again (#2)", {POOL_PATH: POOL + AGAIN})
+    landed = {POOL_PATH: edited(POOL, fix("evict")) + AGAIN}
+    upstream.commit("Evict one less (#3)", landed)
+    upstream.tag("v2")
+    expected = Verdict.CONFLICT if moved else Verdict.UPSTREAMED
+    assert judged(upstream, patch).report.verdict is expected

@@ -86,6 +86,8 @@ class EvidenceMaker:
                 text += " (no commit between the bases shows where they came in)"
             elif any(trail.fate is LandedState.HALF for trail in group):
                 text = f"{count} of {total} hunks landed here; part was taken out again"
+            elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
+                text = f"{count} of {total} hunks landed here; what they take out stands elsewhere"
             elif any(trail.once_landed for trail in group):
                 text = f"{count} of {total} hunks landed here; their lines were rewritten since"
             elif any(trail.end is not State.EMPTY for trail in group):

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from patchq.engine.judge.landing.fates import FATES
 from patchq.engine.judge.landing.history_walk import HistoryWalker
-from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
+from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
 from patchq.engine.judge.landing.surviving_lines import edits, survival
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import is_telling
@@ -53,7 +53,7 @@ class HiddenLandings:
         self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
     ) -> list[HunkHistory]:
         """``trails``, those that collide and landed all the same marked so."""
-        found = [self._by_lines(t, final) if _is_open(t) else t for t in trails]
+        found = [self._alone(t, final) if _is_open(t) else t for t in trails]
         for group in _groups(found):
             members = [found[number] for number in group]
             if not any(map(_is_open, members)) or any(t.end in _ELSE for t in members):
@@ -80,13 +80,31 @@ class HiddenLandings:
         (end,) = self._walker.states([unit], [ours])
         return self._walker.follow([unit], [end], ours)[0]
 
-    # -- the same edits ----------------------------------------------------------------------
-
-    def _by_lines(self, trail: HunkHistory, final: Entries) -> HunkHistory:
-        """The history with the last commit that made the hunk's own edits, if one did."""
+    def _alone(self, trail: HunkHistory, final: Entries) -> HunkHistory:
         if len(trail.unit.paths) != 1:
             return trail
         (path,) = trail.unit.paths
+        if trail.unit.after[path] is None:
+            return self._by_deletion(trail, path)
+        return self._by_lines(trail, path, final)
+
+    def _by_deletion(self, trail: HunkHistory, path: str) -> HunkHistory:
+        """The history with the last commit that deleted the file, if that was no rename.
+
+        What it held is in another file now, and may be just what the patch was to take out.
+        """
+        for step in reversed(trail.steps):
+            for touch in step.commit.touches:
+                if touch.old == path and touch.status == "D":
+                    return replace(trail, landed=step.commit, fate=LandedState.ELSEWHERE)
+                if path in (touch.old, touch.new):
+                    return trail
+        return trail
+
+    # -- the same edits ----------------------------------------------------------------------
+
+    def _by_lines(self, trail: HunkHistory, path: str, final: Entries) -> HunkHistory:
+        """The history with the last commit that made the hunk's own edits, if one did."""
         old, new = (
             self._objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after)
         )
@@ -97,21 +115,12 @@ class HiddenLandings:
             landed = self._objects.blob(step.entries.get(path))
             if not all(line in landed for change in wanted for line in change.added):
                 continue
-            made = _changes(path, self._before(step, path), landed)
+            made = _changes(path, text_before(self._objects, step, path), landed)
             without = _without(path, wanted, made, landed)
             if without is not None:
                 left = survival(path, without, landed, self._objects.blob(final.get(path)))
                 return replace(trail, landed=step.commit, fate=FATES[left])
         return trail
-
-    def _before(self, step: CommitState, path: str) -> bytes:
-        """The file as it was before the commit of a step."""
-        objects, commit = self._objects, step.commit
-        entry = step.entries.get(path)
-        names = [t.old for t in commit.touches if objects.file(commit.tree, t.new) == entry]
-        trees = [objects.commit_tree(parent) for parent in commit.parents[:1]]
-        texts = (objects.content(tree, name) for tree in trees for name in names)
-        return next((text for text in texts if text is not None), b"")
 
 
 _ELSE = frozenset({State.APPLIES, State.ABSENT})

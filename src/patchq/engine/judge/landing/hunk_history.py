@@ -9,7 +9,7 @@ from enum import Enum
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.git.history import CommitInfo
-from patchq.git.objects import Entries
+from patchq.git.objects import Entries, Objects
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class HunkHistory:
             LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,
+            LandedState.ELSEWHERE,
         )
 
     @property
@@ -83,3 +84,12 @@ class HunkHistory:
 
 def last_empty(steps: Sequence[CommitState]) -> int | None:
     return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
+
+
+def text_before(objects: Objects, step: CommitState, path: str) -> bytes:
+    """The file of a patch's ``path`` as it was before the commit of a step."""
+    commit, entry = step.commit, step.entries.get(path)
+    names = [t.old for t in commit.touches if objects.file(commit.tree, t.new) == entry]
+    trees = [objects.commit_tree(parent) for parent in commit.parents[:1]]
+    texts = (objects.content(tree, name) for tree in trees for name in names)
+    return next((text for text in texts if text is not None), b"")

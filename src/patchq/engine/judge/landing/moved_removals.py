@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.judge.landing.hunk_history import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory, text_before
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import (
     COMMON,
@@ -111,15 +111,19 @@ class Removals:
         return lambda line, text: max(count_line(line, text), count_part(core(line), text))
 
     def _added_later(self, trail: HunkHistory, path: str, then: bytes) -> frozenset[bytes]:
-        """The removed lines that were gone when the unit landed, and that later code has again.
+        """The removed lines that went when the unit landed, and that later code has again.
 
-        Code of another definition, that is: in its own, a line has come back.
+        Code of another definition, that is: in its own, a line has come back. Where others had been
+        put before the unit landed, its commit shows by itself that it took the line out.
         """
-        landed = next((s.entries for s in trail.steps if s.commit == trail.landed), None)
+        landed = next((step for step in trail.steps if step.commit == trail.landed), None)
         region = changed_region(trail.unit, self._objects)
         if landed is None or region is None:
             return frozenset()
-        at = self._objects.blob(landed.get(path))
+        at = self._objects.blob(landed.entries.get(path))
+        change = self._change(trail)
+        telling = any(map(is_telling, change.added))
+        before = text_before(self._objects, landed, path) if telling else at
         known = outline(path, b"".join(region.lines))
         here = known and known.around(region.first, max(region.end - 1, region.first))
         name = here.name if here else None
@@ -130,8 +134,12 @@ class Removals:
         count = self._counter(trail)
         return frozenset(
             line
-            for line in self._change(trail).removed
-            if count(line, at) <= count(line, then) and count(line, now) <= count(line, left)
+            for line, number in change.removed.items()
+            if (
+                count(line, at) <= count(line, then)
+                or count(line, at) + number <= count(line, before)
+            )
+            and count(line, now) <= count(line, left)
         )
 
     def _within(self, name: str | None, path: str, entry: Entry | None) -> bytes | None:
