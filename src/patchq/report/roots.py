@@ -23,23 +23,33 @@ def roots(patches: Sequence[PatchReport]) -> tuple[Root, ...]:
     among them makes it no follower.
     """
     named = {patch.name: patch for patch in patches}
-    tops = {name: _top(name, named) for name in named}
+    tops = dict[str, str]()
+    followers: dict[str, list[PatchReport]] = {name: [] for name in named}
+    for patch in patches:
+        top = _top(patch.name, named, tops)
+        if top != patch.name:
+            followers[top].append(patch)
     return tuple(
-        Root(patch, tuple(p for p in patches if tops[p.name] == patch.name and p is not patch))
+        Root(patch, tuple(followers[patch.name]))
         for patch in patches
         if tops[patch.name] == patch.name
     )
 
 
-def _top(name: str, named: Mapping[str, PatchReport]) -> str:
+def _top(name: str, named: Mapping[str, PatchReport], tops: dict[str, str]) -> str:
     """The patch at the bottom of what ``name`` stands on; itself if it stands on none.
 
-    Of patches that stand on each other it is the first.
+    Of patches that stand on each other it is the first. ``tops`` holds those found so far, and then
+    this one and all on its way.
     """
-    seen = [name]
-    while below := [each for each in named[seen[-1]].blocked_by if each in named]:
-        step = next((each for each in below if each not in seen), None)
+    way = dict.fromkeys([name])
+    last = name
+    while last not in tops and (below := [p for p in named[last].blocked_by if p in named]):
+        step = next((each for each in below if each not in way), None)
         if step is None:
-            return next(each for each in named if each in seen)
-        seen.append(step)
-    return seen[-1]
+            last = next(each for each in named if each in way)
+            break
+        way[step], last = None, step
+    top = tops.get(last, last)
+    tops.update(dict.fromkeys(way, top))
+    return top
