@@ -240,6 +240,7 @@ def test_a_patch_queue_of_git_buildpackage(place: Place) -> None:
 
 
 @needs("stg")
+@pytest.mark.slow
 def test_a_stgit_stack_and_what_it_exports(place: Place) -> None:
     two_commits(place)
     place.tool("stg", "init")
@@ -265,6 +266,7 @@ def test_a_stgit_stack_and_what_it_exports(place: Place) -> None:
 
 
 @needs("stg")
+@pytest.mark.slow
 def test_a_series_goes_through_stgit_and_back(place: Place) -> None:
     """What stg makes of a mail from ``git format-patch``: its first line for a subject."""
     two_commits(place)

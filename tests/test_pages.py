@@ -90,6 +90,7 @@ def test_the_quick_start(reader: Reader) -> None:
     assert (reader.cwd / "lifecycle.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_demo(reader: Reader) -> None:
     def solve(language: str, text: str) -> None:
         assert language == "cmake"
@@ -121,6 +122,7 @@ def test_retire(reader: Reader, workspace: Path) -> None:
     assert "X-Upstream-PR: 123" in header
 
 
+@pytest.mark.slow
 def test_variants(reader: Reader, workspace: Path) -> None:
     reader.cwd = workspace
     page = (DOCS / "how-to/variants.md").read_text(encoding="utf-8")
@@ -136,6 +138,7 @@ def test_without_a_network(reader: Reader, workspace: Path) -> None:
     assert (reader.home / "workspace.tar.gz").is_file()
 
 
+@pytest.mark.slow
 def test_from_git_buildpackage(reader: Reader, package: Path) -> None:
     need("gbp")
     need("dpkg-source")
@@ -145,6 +148,7 @@ def test_from_git_buildpackage(reader: Reader, package: Path) -> None:
     assert "level" in (package / "src/log.c").read_text()
 
 
+@pytest.mark.slow
 def test_from_stgit(reader: Reader) -> None:
     need("stg")
     clone = branch(reader)
@@ -159,6 +163,7 @@ def test_from_a_branch(reader: Reader) -> None:
     assert log.count("\n") == 4
 
 
+@pytest.mark.slow
 def test_from_scripts(reader: Reader, workspace: Path) -> None:
     shutil.rmtree(workspace / "series/v1.0")
     (reader.home / "patches").mkdir()
@@ -171,6 +176,7 @@ def test_from_scripts(reader: Reader, workspace: Path) -> None:
     reader.read("how-to/scripts.md", workspace)
 
 
+@pytest.mark.slow
 def test_the_readme(tmp_path: Path) -> None:
     reader = read_readme(tmp_path)
     assert (tmp_path / "spark/sglang-sm121.tar.gz").is_file()
