@@ -170,6 +170,13 @@ def test_a_patch_that_is_there_is_replaced_only_when_asked(
     assert directory.patches["other.patch"].raw == other
 
 
+def test_a_replacement_that_changes_nothing_writes_nothing(bench: Bench) -> None:
+    bench.run("port", "fix", "--to", "v2")
+    again = bench.run("port", "fix", "--from", "v1", "--to", "v2", "--replace")
+    assert "v2: nothing written, fix.patch is there already, byte for byte" in again
+    assert "wrote" not in again
+
+
 def test_it_stands_on_top_of_the_series_that_is_there(bench: Bench, upstream: Miniature) -> None:
     there = upstream.patch("v2", {"b.txt": changed(B, 4, 5, to="ours")}, "In the way")
     add_series(bench.workspace, "v2", {"there.patch": there})

@@ -480,7 +480,7 @@ def test_what_an_export_that_is_gone_left_is_replaced(
     assert Path(f"{to}.sha256").read_bytes() == sums
 
 
-@pytest.mark.parametrize("name", ["o.tar.bz2", "o.7z", "O.TBZ"])
+@pytest.mark.parametrize("name", ["o.tar.bz2", "o.7z", "O.TBZ", "o.rar", "tree.gz", "x.DEB"])
 def test_an_archive_of_another_kind_is_no_directory(
     patchq: CommandLine, workspace: Workspace, tmp_path: Path, name: str
 ) -> None:

@@ -251,6 +251,76 @@ def test_patch_and_tag_in_either_order_and_by_name(
         patchq("edit", "--abort", cwd=workspace.root)
 
 
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("show --tag v1", "missing argument PATCH", "`patchq show --help` explains it."),
+        ("show v1", "no patch 'v1' in the series", "v1 is a tag: name a patch of it"),
+        ("why v1", "no series has a patch v1", "v1 is a tag: name a patch of it"),
+        ("port v1 --to v2", "no series has v1", "v1 is a tag: name a patch of it"),
+        ("revive v1", "there is no retired patch v1", "v1 is a tag: name a patch of it"),
+        ("port old --tag v2", "has no option --tag", "Here a TAG goes with --to or --from."),
+        ("show old v1 --tag v2", "v1: too many", "`patchq show --help` explains it."),
+        ("why old v1 --onto v2", "two tags are named, v1 and v2; take one", "patchq why --help"),
+        ("redo", "patchq has no command 'redo'", "cannot be taken back"),
+    ],
+)
+def test_a_tag_is_not_taken_for_a_patch(
+    patchq: CommandLine, workspace: Workspace, words: str, message: str, hint: str
+) -> None:
+    done = patchq(*words.split(), cwd=workspace.root)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert hint in done.stderr
+
+
+def test_a_story_on_one_tag(patchq: CommandLine, workspace: Workspace) -> None:
+    told = patchq("why", "old", "--onto", "v1", cwd=workspace.root)
+    assert told.returncode == 0
+    for words in (("v1", "old"), ("old", "v1"), ("old", "--tag", "v1")):
+        assert patchq("why", *words, cwd=workspace.root).stdout == told.stdout
+
+
+def test_global_options_may_stand_after_the_command(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature, tmp_path: Path
+) -> None:
+    root = str(workspace.root)
+    listed = patchq("list", "v1", cwd=workspace.root).stdout
+    assert patchq("list", "-C", root, "v1", cwd=tmp_path).stdout == listed
+    coloured = patchq("--color", "always", "report", "v1", cwd=workspace.root).stdout
+    assert patchq("report", "v1", "-q", "--color=always", cwd=workspace.root).stdout == coloured
+    assert "git " in patchq("report", "v1", "-v", cwd=workspace.root).stderr
+    kept = ("drop", "old", "--tag", "v1", "--reason", "-q", "--dry-run")
+    assert "would remove old.patch" in patchq(*kept, cwd=workspace.root).stdout
+    made = patchq("init", "--upstream", str(upstream.path), str(tmp_path / "new"), cwd=tmp_path)
+    assert made.returncode == 0, made.stderr  # an option of its own stays where it is
+
+
+def test_an_older_tag_stands_where_its_version_belongs(
+    patchq: CommandLine, upstream: Miniature
+) -> None:
+    workspace = make_workspace(upstream, {}, bases=("v2",), on="v2", root=upstream.path / "../ws")
+    done = patchq("lock", "v3", "v1", cwd=workspace.root)
+    assert workspace.lock().names == ("v1", "v2", "v3")
+    assert done.stderr == (
+        "patchq: v1 stands before v2, by its version; `lock --after BASE` chooses another place\n"
+    )
+    commit = upstream.git("rev-parse", "v1^{commit}").decode().strip()
+    done = patchq("lock", f"old={commit}", cwd=workspace.root)
+    assert workspace.lock().names[-1] == "old"
+    assert "is older than v3" in done.stderr
+    asked = patchq("lock", f"kept={commit}", "--after", "v2", cwd=workspace.root)
+    assert (workspace.lock().names[2], asked.stderr) == ("kept", "")
+
+
+def test_a_file_in_a_directory_that_is_not_there(patchq: CommandLine, workspace: Workspace) -> None:
+    for command in (("report", "v1"), ("notes", "v2")):
+        done = patchq(*command, "-o", "no/such/file", cwd=workspace.root)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: there is no directory no/such, so nothing was")
+        assert "hint: `mkdir -p no/such`" in done.stderr
+
+
 def test_a_retired_patch_is_found_by_its_record(patchq: CommandLine, workspace: Workspace) -> None:
     patchq("drop", "new.patch", "--reason", "not ours", cwd=workspace.root)
     done = patchq("show", "new", cwd=workspace.root)

@@ -221,11 +221,31 @@ def test_revive_brings_a_resurfaced_patch_back(workspace: Workspace, upstream: M
     rebase(workspace, upstream, "v1", "v2")
     rebase(workspace, upstream, "v2", "v3")
     edited = revive(open_project(workspace, upstream), "v3", "off.patch")
-    assert edited.notes == ("off.patch comes back as clean",)
+    assert edited.notes == ("off.patch comes back as clean, as the last",)
     assert edited.new.series.raw == b"off.patch\n"
     before = (workspace.series_path("v1") / "off.patch").read_bytes()
     assert edited.new.patches["off.patch"].raw == before
     assert edited.new.retired == ()
+
+
+def test_revive_puts_a_patch_where_it_stood(
+    workspace: Workspace, upstream: Miniature, patchq: CommandLine
+) -> None:
+    directory = workspace.series_path("v1")
+    for number in (10, 14):
+        raw = upstream.patch("v1", {f"new{number}.txt": "x\n"}, f"Add {number}")
+        (directory / f"new{number}.patch").write_bytes(raw)
+    (directory / "series").write_text("new10.patch\noff.patch\nnew14.patch\n")
+    rebase(workspace, upstream, "v1", "v2")
+    rebase(workspace, upstream, "v2", "v3")
+    assert workspace.series("v3").names == ("new10.patch", "new14.patch")
+    done = patchq("revive", "off", "v3", cwd=workspace.root)
+    assert "off.patch comes back as clean, before new14.patch, as it stood" in done.stderr
+    assert workspace.series("v3").names == ("new10.patch", "off.patch", "new14.patch")
+    dropped = patchq("drop", "new10", "--tag", "v3", "--reason", "x", cwd=workspace.root)
+    assert dropped.returncode == 0, dropped.stderr
+    patchq("revive", "new10", "v3", cwd=workspace.root)
+    assert workspace.series("v3").names == ("new10.patch", "off.patch", "new14.patch")
 
 
 def test_revive_refuses_what_upstream_has(workspace: Workspace, upstream: Miniature) -> None:

@@ -383,7 +383,9 @@ def test_outdated(patchq: CommandLine, workspace: Workspace) -> None:
     found = json.loads(patchq("outdated", "--json", cwd=workspace.root).stdout)
     assert found == {"schema": "patchq.outdated/1", "newest": "v1", "tags": ["v2"]}
     patchq("lock", "v2", cwd=workspace.root)
-    assert patchq("outdated", cwd=workspace.root).returncode == 0
+    done = patchq("outdated", cwd=workspace.root)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "patchq: upstream has no tag after those of the lock, the last v2\n"
 
 
 def test_gates(patchq: CommandLine, workspace: Workspace) -> None:

@@ -23,6 +23,8 @@ def root(miniature: MakeMiniature, patchq: CommandLine) -> Path:
     upstream.tag("v1")
     upstream.commit("Other (#5)", {"app.py": OTHER})
     upstream.tag("v2")
+    upstream.commit("More", {"c.py": LINES})
+    upstream.tag("v3")
     one = upstream.detached("v1", "Say ten\n\nX-Kind: fix", {"app.py": TEN})
     two = upstream.detached(one, "Say eleven", {"app.py": ABOVE})
     patches = {
@@ -30,7 +32,7 @@ def root(miniature: MakeMiniature, patchq: CommandLine) -> Path:
         "eleven.patch": upstream.format(two),
         "fine.patch": upstream.patch("v1", {"b.py": TEN}),
     }
-    root = make_workspace(upstream, patches).root
+    root = make_workspace(upstream, patches, bases=("v1", "v2", "v3")).root
     done = patchq("rebase", "--onto", "v2", "--keep-going", cwd=root)
     assert (root / "series/v2/series").read_text() == "fine.patch\n", done.stderr
     assert "held: 1 conflicts by itself, 1 follows it; `patchq resolve` lists them" in done.stderr
@@ -54,6 +56,43 @@ def test_roots_are_told_from_followers(root: Path, patchq: CommandLine) -> None:
         "  ten.patch\n"
         "  eleven.patch follows ten.patch\n"
     )
+
+
+def test_a_tag_alone_names_the_series(root: Path, patchq: CommandLine) -> None:
+    for words in (("v2",), ("--tag", "v2")):
+        assert patchq("resolve", *words, cwd=root).stdout == patchq("resolve", cwd=root).stdout
+    other = patchq("resolve", "v1", cwd=root)
+    assert (other.returncode, other.stdout) == (0, "nothing is held on v1\n")
+    there = patchq("resolve", "ten", "--tag", "v1", cwd=root)
+    assert there.returncode == 2
+    assert "hint: It is held on v2: `patchq resolve ten.patch v2`." in there.stderr
+
+
+def test_nothing_left_of_a_held_patch_names_the_way_out(root: Path, patchq: CommandLine) -> None:
+    patchq("resolve", "ten", cwd=root)
+    worktree = root / ".patchq/worktree"
+    (worktree / "app.py").write_text(OTHER)
+    subprocess.run(["git", "-C", worktree, "add", "app.py"], check=True)
+    done = patchq("resolve", "--continue", cwd=root)
+    assert done.returncode == 1
+    assert "rebase" not in done.stderr
+    assert "`patchq resolve --abort`, then `patchq drop ten.patch --tag v2" in done.stderr
+    assert patchq("resolve", "--abort", cwd=root).returncode == 0
+    dropped = patchq("drop", "ten.patch", "--tag", "v2", "--reason", "theirs will do", cwd=root)
+    assert dropped.returncode == 0, dropped.stderr
+    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 conflicts by itself\n")
+
+
+def test_verify_export_and_next_name_the_command(root: Path, patchq: CommandLine) -> None:
+    verified = " ".join(patchq("verify", "v2", cwd=root).stdout.split())
+    assert "`patchq resolve ten.patch v2` opens its conflict" in verified
+    assert "0 X-Requires, 2 held" in verified
+    exported = patchq("export", "v2", "-o", str(root / "tree"), cwd=root)
+    assert "`patchq resolve ten.patch v2`" in exported.stderr
+    patchq("rebase", "--onto", "v3", cwd=root)
+    listed = patchq("next", "v3", cwd=root).stdout
+    assert listed.count("ten.patch: held, waits for a resolution") == 1
+    assert "is held for review" not in listed
 
 
 def test_a_held_patch_is_solved_and_joins_its_series(root: Path, patchq: CommandLine) -> None:

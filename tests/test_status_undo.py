@@ -212,6 +212,29 @@ def test_one_step_a_call(patchq: CommandLine, workspace: Workspace) -> None:
     assert "nothing to undo" in done.stderr
 
 
+def test_a_step_is_called_as_it_was_typed(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    def last(*args: str) -> str:
+        assert patchq(*args, cwd=workspace.root).returncode == 0
+        (line, *_) = patchq("undo", "--dry-run", cwd=workspace.root).stdout.splitlines()
+        return line.split("`")[1]
+
+    name = workspace.series("v1").names[0]
+    guarded = last("-q", "guard", name, "--when", "slow", "--tag", "v1")
+    assert guarded == f"guard {name} --when slow --tag v1"
+    set_words = last("header", name, "--add", "X-Watch: GB10", "--tag=v1")
+    assert set_words == f"header {name} --add 'X-Watch: GB10' --tag=v1"
+    patch = upstream.patch("v1", {"new-file": "x\n"}, "Add it")
+    names = []
+    for number in range(12):
+        file = workspace.root.parent / f"p{number}.patch"
+        file.write_bytes(patch.replace(b"new-file", b"new-%d" % number))
+        names.append(str(file))
+    imported = last("import", *names, "--tag", "v1")
+    assert imported == f"import {' '.join(names[:5])} (and 7 more) --tag v1"
+
+
 def test_a_dry_run_says_what(patchq: CommandLine, workspace: Workspace) -> None:
     assert patchq("undo", "--dry-run", cwd=workspace.root).returncode == 2
     patchq("rebase", "--onto", "v2", "--keep-going", cwd=workspace.root)

@@ -405,7 +405,8 @@ def test_order_and_held_patches(series: Series) -> None:
     (workspace.series_path("v2") / "retired.yaml").write_bytes(render_retired([held]))
     found = failures(verified(series, workspace), "requires")
     assert found == [
-        "is held for review: bring it over by hand, or drop it",
+        "is held for review: `patchq resolve old.patch v2` opens its conflict, "
+        "`patchq drop old.patch --tag v2 --reason WHY` leaves it out",
         "app.patch requires base.patch, which is missing from the series",
     ]
 

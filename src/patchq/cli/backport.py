@@ -98,8 +98,7 @@ def backport(
                 break
         done = all(one.patches for one in brought)
         if done and not dry_run:
-            words = [*(requests or ()), *(f"--file {one}" for one in file or ())]
-            transaction = Transaction(workspace, f"backport {' '.join(words)} --onto {tag}")
+            transaction = Transaction(workspace, here.typed(tag, "--onto"))
             backporter.stage(transaction)
             transaction.commit()
     for notice in (notice for one in brought for notice in one.notices):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from patchq.errors import InputError
 
@@ -45,12 +47,17 @@ ELSEWHERE = {
     "add": "`patchq new` begins a patch; `git add` works in its worktree.",
     "pull": "`patchq lock TAG` pins a new upstream tag, `patchq rebase --onto TAG` goes there.",
     "apply": "`patchq export TAG` writes the patched tree.",
+    "redo": "what `patchq undo` took back cannot be taken back: run the command again.",
     "delete": "`patchq drop PATCH` takes a patch out of a series.",
     "merge": "`patchq rebase --onto TAG` merges each patch onto another base.",
     "continue": "`patchq rebase --continue` goes on with a rebase, `patchq refresh` with an edit.",
     "abort": "`patchq rebase --abort` ends a rebase, `patchq edit --abort` an edit.",
 }
 """Commands of quilt, StGit and git that users type, and what serves here."""
+
+
+WORDS = "patchq.words"
+"""Where a context keeps the command and its words, without global options."""
 
 
 class Commands(TyperGroup):
@@ -73,25 +80,93 @@ class Commands(TyperGroup):
         """The command that is meant; one of another tool is answered with what serves here."""
         if args and args[0] not in self.commands and args[0] in ELSEWHERE:
             raise InputError(f"patchq has no command {args[0]!r}", hint=ELSEWHERE[args[0]])
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command, _with_named_tag(command, rest)
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take global options after the command too (``patchq report -q``)."""
+        args = self._hoisted(args)
+        named = next((at for at, _ in _own_words(self, args) if args[at] in self.commands), None)
+        ctx.meta[WORDS] = () if named is None else tuple(args[named:])
+        return super().parse_args(ctx, args)
+
+    def _hoisted(self, args: list[str]) -> list[str]:
+        """``args`` with the global options of the command's words moved before the command."""
+        named = next((at for at, _ in _own_words(self, args) if args[at] in self.commands), None)
+        if named is None:
+            return args
+        command, rest = self.commands[args[named]], args[named + 1 :]
+        theirs = {option for param in command.params for option in param.opts}
+        ours = {
+            option: param
+            for param in self.params
+            for option in param.opts
+            if option in _ANYWHERE and option not in theirs
+        }
+        moved: list[str] = []
+        gone: set[int] = set()
+        for at, option in _own_words(command, rest, also=ours):
+            if option in ours:
+                end = at + 1 + (rest[at] == option and _takes_value(ours[option]))
+                moved += rest[at:end]
+                gone.update(range(at, end))
+        kept = [word for at, word in enumerate(rest) if at not in gone]
+        return [*args[:named], *moved, args[named], *kept]
 
 
-def _with_named_tag(command: Any, args: list[str]) -> list[str]:
-    """``--tag TAG`` as the argument that it stands for, if the command takes one."""
-    if any("--tag" in param.opts for param in command.params):
-        return args
-    arguments = (param for param in command.params if param.param_type_name == "argument")
-    if not any("TAG" in (param.metavar or "") for param in arguments):
-        return args
-    for place, word in enumerate(args):
+_ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--color", "--debug", "-C", "--upstream")
+
+
+class Command(TyperCommand):
+    """A command whose TAG may be given as ``--tag TAG`` too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As the library does, with ``--tag TAG`` as the argument that it stands for."""
+        arguments = [p for p in self.params if p.param_type_name == "argument"]
+        tags = [n for n, p in enumerate(arguments) if "[TAG]" in (p.metavar or "")]
+        rest, tag = self._without_named_tag(args) if tags else (args, None)
+        if tag is None:
+            return super().parse_args(ctx, args)
+        place = tags[-1]
+        positional = [at for at, word in _own_words(self, rest) if not word.startswith("-")]
+        if len(positional) < place:
+            left = super().parse_args(ctx, rest)
+            ctx.params[arguments[place].name] = tag
+            return left
+        at = positional[place] if len(positional) > place else len(rest)
+        return super().parse_args(ctx, [*rest[:at], tag, *rest[at:]])
+
+    def _without_named_tag(self, args: list[str]) -> tuple[list[str], str | None]:
+        if any("--tag" in param.opts for param in self.params):
+            return args, None
+        for at, option in _own_words(self, args):
+            if args[at] == "--tag" and at + 1 < len(args):
+                return [*args[:at], *args[at + 2 :]], args[at + 1]
+            if option == "--tag" and "=" in args[at]:
+                return [*args[:at], *args[at + 1 :]], args[at].partition("=")[2]
+        return args, None
+
+
+def _own_words(
+    command: Any, args: list[str], also: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[tuple[int, str]]:
+    """The words of ``args`` that are no option's value, and their places; options without theirs.
+
+    ``also`` are options that ``command`` does not have itself.
+    """
+    options = {option: param for param in command.params for option in param.opts} | {**also}
+    at = 0
+    while at < len(args):
+        word = args[at]
+        option = word.partition("=")[0] if word.startswith("--") else word
         if word == "--":
-            break
-        if word == "--tag" and place + 1 < len(args):
-            return [*args[:place], *args[place + 2 :], args[place + 1]]
-        if word.startswith("--tag="):
-            return [*args[:place], *args[place + 1 :], word.removeprefix("--tag=")]
-    return args
+            yield from ((place, "") for place in range(at + 1, len(args)))
+            return
+        yield at, option
+        at += 2 if option == word and option in options and _takes_value(options[option]) else 1
+
+
+def _takes_value(param: Any) -> bool:
+    return param.param_type_name == "option" and not (param.is_flag or param.count)
 
 
 def register_all(app: typer.Typer) -> None:
@@ -100,3 +175,5 @@ def register_all(app: typer.Typer) -> None:
         for name in names:
             module = MODULES.get(name, name.replace("-", "_"))
             import_module(f"patchq.cli.{module}").register(app)
+    for command in app.registered_commands:
+        command.cls = Command

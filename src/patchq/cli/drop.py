@@ -58,7 +58,6 @@ def drop(
     why = None if forget else asked_reason(reason, f"Why is {', '.join(names)} dropped")
     change(
         context,
-        f"drop {' '.join(names)}",
         tag,
         lambda project, series: edits.drop(project, series, names, why),
         dry_run=dry_run,

@@ -34,7 +34,6 @@ def fold(
     into, *names = patch_names(context, tag, [into, *names])
     change(
         context,
-        f"fold {into} {' '.join(names)}",
         tag,
         lambda project, series: edits.fold(project, series, into, names),
         dry_run=dry_run,

@@ -57,7 +57,6 @@ def guard(
         return
     change(
         context,
-        f"guard {name}",
         tag,
         lambda project, series: edits.guard(project, series, name, guards),
         dry_run=dry_run,

@@ -68,7 +68,6 @@ def header(
         return
     change(
         context,
-        f"header {name}",
         tag,
         lambda project, series: _edited(project, series, name, fields, subject, edit=edit),
         dry_run=dry_run,

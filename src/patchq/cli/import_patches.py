@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.import_run import Options, run, terms_of
-from patchq.cli.options import Author, DryRun, Json, KeepGoing, Main, shortened
+from patchq.cli.options import Author, DryRun, Json, KeepGoing, Main
 from patchq.cli.series_edits import change
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
@@ -188,8 +188,7 @@ def _replace(context: typer.Context, files: Sequence[str], tag: str, options: Op
         terms = terms_of(session(context), tag, options)
         return replace_patches(project, tag, contents, options.name, terms, over.bring_over)
 
-    label = f"import --replace {shortened(files)}"
-    change(context, label, tag, make, dry_run=options.dry_run, as_json=options.as_json)
+    change(context, tag, make, dry_run=options.dry_run, as_json=options.as_json)
 
 
 def _contents(files: Sequence[str], name: str | None) -> Iterator[tuple[str, bytes]]:

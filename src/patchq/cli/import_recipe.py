@@ -37,7 +37,7 @@ def import_recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
         rendered = render_recipe(recipe, str(file))
         read_recipe(rendered, Where(RECIPE))
         if not dry_run:
-            transaction = Transaction(workspace, f"import --recipe {file} --tag {tag}")
+            transaction = Transaction(workspace, here.typed(tag))
             if not (directory.path / SERIES).exists():
                 transaction.write_file(directory.path / SERIES, directory.series.raw)
             transaction.write_file(target, rendered)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from patchq.cli import import_result
-from patchq.cli.options import selected_guards, shortened
+from patchq.cli.options import selected_guards
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(here: Session, what: Sequence[str], options: Options, *, take: bool = Fa
         from patchq.cli.import_triage import triage
 
         return triage(here, what, found, options, take=take)
-    (brought,) = bring(here, {tag: found}, options, f"import {shortened(what)} --tag {tag}")
+    (brought,) = bring(here, {tag: found}, options, here.typed(tag))
     brought.say(here)
     if options.as_json:
         typer.echo(render_document(brought.document()), nl=False)

@@ -77,7 +77,7 @@ def _take(here: Session, found: Collected, answer: Triage, options: Options) -> 
         for base in answer.bases
         if (taken := answer.taken(base))
     }
-    label = f"import --take ({', '.join(chosen)})"
+    label = f"{here.typed()} ({', '.join(chosen)})"
     brought = bring(here, chosen, replace(options, keep_going=True), label)
     for one in brought:
         one.say(here)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
+from patchq.cli.lock import tell_place
 from patchq.cli.options import After, Json
 from patchq.cli.session import session
 
@@ -78,16 +79,16 @@ def import_upstream(
         )
         if source is None:
             base = with_built(workspace.lock(), tag, wheels)
-            label = f"import-upstream --tag {tag}"
         else:
             file, origin = find_archive(workspace, Path.cwd(), source, python, platform)
             wanted = ArchiveImport(
                 tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ()), wheels
             )
             base = import_base(workspace.lock(), open_own(workspace), wanted)
-            label = f"import-upstream {source} --tag {tag}"
-        added = add_bases(workspace, [base], after=after, label=label)
+        added = add_bases(workspace, [base], after=after, label=run.typed())
         base = workspace.lock().base(tag)
+    if after is None and tag in added:
+        tell_place(run, tag)
     assert base.archive is not None
     if json:
         archive = {

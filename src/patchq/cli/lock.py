@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.replace_archive import Replaced
+    from patchq.model.lock import Base
 
 
 def register(app: typer.Typer) -> None:
@@ -73,8 +75,7 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
     upstream = run.upstream_refs
     pins = lock_names(run.lock, upstream, requests)
     with run.writing() as workspace:
-        label = " ".join(["lock", *names])
-        added = add_bases(workspace, [pin.base for pin in pins], after=after, label=label)
+        added = add_bases(workspace, [pin.base for pin in pins], after=after, label=run.typed())
     if as_json:
         rows = [
             {
@@ -89,6 +90,8 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
         ]
         output.document("lock", {"bases": rows})
         return
+    for name in added if after is None else ():
+        tell_place(run, name)
     for pin in pins:
         if pin.base.name in added:
             why = f"{pin.origin} of {upstream}; trust on first use"
@@ -97,13 +100,33 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
             typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
 
 
+def tell_place(run: Session, name: str) -> None:
+    """Say where a new base stands in the order of the lock, if that is not the end."""
+    lock = run.workspace.lock()
+    place = lock.position(name)
+    if place + 1 < len(lock.bases):
+        run.notice(
+            f"{name} stands before {lock.names[place + 1]}, by its version; "
+            "`lock --after BASE` chooses another place"
+        )
+    elif place and _is_older(base := lock.bases[place], before := lock.bases[place - 1]):
+        run.notice(
+            f"{name} ({base.date[:10]}) is older than {before.name} ({before.date[:10]}) and "
+            "stands after it; `lock --after BASE` chooses another place"
+        )
+
+
+def _is_older(base: Base, other: Base) -> bool:
+    return datetime.fromisoformat(base.date) < datetime.fromisoformat(other.date)
+
+
 def _replace_archive(run: Session, name: str) -> int:
     """Lock the tag, and judge what the archive did not cover; 1 if some of it needs review."""
     from patchq.engine.workspace.replace_archive import find_replacement, write_replacement
 
     with run.writing() as workspace:
         found = find_replacement(workspace.lock(), run.upstream_refs, name)
-        write_replacement(workspace, found, f"lock {name} --replace-archive")
+        write_replacement(workspace, found, run.typed())
     archive = found.archive.archive
     typer.echo(f"{name} = {found.base.commit} ({found.origin}; trust on first use)")
     typer.echo(

@@ -12,7 +12,7 @@ import typer
 
 from patchq import __version__
 from patchq.cli import completion
-from patchq.cli.commands import Commands, register_all
+from patchq.cli.commands import WORDS, Commands, register_all
 from patchq.cli.output import Colour, apply_colour
 from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import tolerant
@@ -77,7 +77,7 @@ def start(
     if verbose:
         show_git_commands()
     _leave_deleted_directory(directory)
-    run = Session(directory, upstream, debug, quiet=quiet)
+    run = Session(directory, upstream, debug, quiet=quiet, words=context.meta.get(WORDS, ()))
     if isinstance(context.obj, list):
         context.obj.append(run)
     context.obj = run

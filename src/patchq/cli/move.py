@@ -54,7 +54,6 @@ def move(
         raise typer.BadParameter("give one of --before, --after, --first and --last")
     change(
         context,
-        f"move {' '.join(names)}",
         tag,
         lambda project, series: edits.move(project, series, names, places[0]),
         dry_run=dry_run,

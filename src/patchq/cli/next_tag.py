@@ -104,7 +104,7 @@ def _locked(run: Session, tag: str | None, *, dry_run: bool) -> str:
         )
     found = lock_names(run.lock, upstream, [parse_request(tag)])
     with run.writing() as workspace:
-        add_bases(workspace, [each.base for each in found], after=None, label=f"next {tag}")
+        add_bases(workspace, [each.base for each in found], after=None, label=run.typed(tag))
     run.notice(f"locked {tag} = {found[0].base.commit} ({found[0].origin}; trust on first use)")
     return tag
 

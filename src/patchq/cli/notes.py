@@ -38,6 +38,8 @@ def notes(
     from patchq.engine.release.work_list import judge_release
     from patchq.report.notes import render_notes, update_notes
 
+    if to is not None:
+        output.check_place(to)
     run = session(context)
     tag = tag or run.newest_series
     series = source or run.project.series_before(tag)

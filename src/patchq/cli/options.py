@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,17 +42,18 @@ Variants = Annotated[
 ]
 
 
-def shortened(words: Sequence[str], most: int = 3) -> str:
-    """The words of a command for the record that undo shows: the first, and how many more."""
-    more = len(words) - most
-    return " ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
-
-
 def patch_and_tag(run: Session, first: str, second: str | None) -> tuple[str, str | None]:
     """PATCH and TAG, given in this order or in the other one."""
     names = run.lock.names
     swapped = second is not None and first in names and second not in names
     return (second, first) if swapped and second else (first, second)
+
+
+def patch_or_tag(run: Session, first: str, second: str | None) -> tuple[str | None, str | None]:
+    """PATCH and TAG of a command that needs neither, given in any order."""
+    if second is None and first in run.lock.names:
+        return None, first
+    return patch_and_tag(run, first, second)
 
 
 def selected_guards(

@@ -35,7 +35,9 @@ def outdated(
         return int(bool(newer))
     for tag in newer:
         typer.echo(tag)
-    if newer:
+    if not newer:
+        run.notice(f"upstream has no tag after those of the lock, the last {run.lock.names[-1]}")
+    else:
         run.notice(f"`patchq lock {newer[-1]}` pins the newest, `patchq next` looks at it")
     return int(bool(newer))
 

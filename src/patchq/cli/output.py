@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pydoc
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -167,7 +168,7 @@ def _table(render: Callable[[Console], None], to: Path | None) -> None:
         return
     from patchq.report.terminal import Terminal
 
-    refuse_series(to)
+    check_place(to)
     with to.open("w", encoding="utf-8") as stream:
         render(Terminal(file=stream, highlight=False, width=100))
 
@@ -231,8 +232,18 @@ def text(content: str, to: Path | None = None) -> None:
     if to is None:
         typer.echo(content, nl=False)
     else:
-        refuse_series(to)
+        check_place(to)
         to.write_text(content, encoding="utf-8")
+
+
+def check_place(to: Path) -> None:
+    """Raise :class:`InputError` if a report cannot be written to ``to``."""
+    refuse_series(to)
+    if not to.parent.is_dir():
+        raise InputError(
+            f"there is no directory {to.parent}, so nothing was written",
+            hint=f"`mkdir -p {shlex.quote(str(to.parent))}`, or write elsewhere.",
+        )
 
 
 def refuse_series(to: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.options import DryRun
-from patchq.cli.series_edits import patch_names
+from patchq.cli.series_edits import patch_names, written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -62,13 +62,14 @@ def port(
         tags += _live(run, origin, names, replace=replace)
     if not tags:
         raise typer.BadParameter("--to names no tag" if not live else "no live base lacks them")
+    label = run.typed() + (f" ({', '.join(tags)})" if live else "")
     with nullcontext() if dry_run else run.writing(), run.progress("porting") as progress:
         ported: list[Ported] = []
         for number, tag in enumerate(tags):
             progress(number, len(tags), tag)
             ported.append(engine.port(run.project, origin, names, tag, replacing=replace))
         if not dry_run:
-            engine.write(run.project, ported, f"port {' '.join(names)} --to {','.join(tags)}")
+            engine.write(run.project, ported, label)
     if json:
         _print_json(origin, ported, dry_run)
     else:
@@ -94,16 +95,16 @@ def _has_all(run: Session, tag: str, names: Sequence[str]) -> bool:
 
 def _anywhere(run: Session, names: Sequence[str]) -> list[str]:
     """The patches of any series that ``names`` mean."""
-    from patchq.errors import InputError
     from patchq.model.nearest import did_you_mean
-    from patchq.model.series import meant_name
+    from patchq.model.series import NoSuchPatchError, meant_name
 
     workspace = run.workspace
     known = {name for tag in workspace.series_names() for name in workspace.series(tag).names}
     meant = [meant_name(name, known) for name in names]
     for name in meant:
         if name not in known:
-            raise InputError(
+            raise NoSuchPatchError(
+                name,
                 f"no series has {name}",
                 hint=did_you_mean(name, known, "`patchq list` shows them."),
             )
@@ -120,12 +121,16 @@ def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
         render_table(each.report, output.terminal())
     for each in ported:
         tag = each.report.onto
-        if each.added:
-            verb = "would write" if dry_run else "wrote"
-            run.notice(f"{tag}: {verb} {', '.join(each.added)}")
+        if each.edited and each.edited.changes:
+            run.notice(f"{tag}: {written_words(each.edited.changes, dry_run=dry_run)}")
+            continue
+        if each.report.needs_review:
+            why = "a patch needs review"
+        elif each.added:
+            why = f"{', '.join(each.added)} is there already, byte for byte"
         else:
-            why = "a patch needs review" if each.report.needs_review else "no patch is needed there"
-            run.notice(f"{tag}: nothing written, {why}")
+            why = "no patch is needed there"
+        run.notice(f"{tag}: nothing written, {why}")
 
 
 def _print_json(source: str, ported: Sequence[Ported], dry_run: bool) -> None:

@@ -31,7 +31,6 @@ def rename(
     (name,) = patch_names(context, tag, [name])
     change(
         context,
-        f"rename {name} {wanted}",
         tag,
         lambda project, series: edits.rename(project, series, name, wanted),
         dry_run=dry_run,

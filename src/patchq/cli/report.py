@@ -93,6 +93,8 @@ def report(
     from patchq.cli import output
 
     run = session(context)
+    if to is not None:
+        output.check_place(to)
     failing = _outcomes(fail_on)
     links = output.links_of(run)
     if sum(bool(choice) for choice in (onto, against, every)) > 1:

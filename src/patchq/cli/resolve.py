@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.options import patch_or_tag
 from patchq.cli.series_edits import patch_names, written_words
 from patchq.cli.session import Session, session
 
@@ -35,6 +36,7 @@ def resolve(
     \b
     Examples:
       patchq resolve
+      patchq resolve v0.5.18
       patchq resolve arch-prune.patch
       patchq resolve --continue
     """
@@ -42,6 +44,8 @@ def resolve(
     from patchq.engine.rebase.solving.state import WAYS_ON
 
     run = session(context)
+    if name is not None:
+        name, tag = patch_or_tag(run, name, tag)
     if sum((bool(name), go_on, abort)) > 1:
         raise typer.BadParameter("give a patch, --continue or --abort")
     if go_on:
@@ -59,7 +63,7 @@ def resolve(
     with run.writing():
         opened = engine.begin(run.project, series, meant)
         if not isinstance(opened, engine.Opened):
-            opened.write(run.project, f"resolve {meant} --tag {series}")
+            opened.write(run.project, run.typed(series))
             _say(run, opened)
             return 0
     where = ", ".join(opened.conflicts)

@@ -33,7 +33,6 @@ def revive(
     (name,) = patch_names(context, tag, [name], retired=True)
     change(
         context,
-        f"revive {name}",
         tag,
         lambda project, series: engine.revive(project, series, name),
         dry_run=dry_run,

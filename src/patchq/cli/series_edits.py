@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def change(
     context: typer.Context,
-    label: str,
     tag: str | None,
     make: Callable[[Project, str], Edited],
     *,
@@ -33,7 +32,7 @@ def change(
     else:
         with run.writing():
             edited = make(run.project, series)
-            edited.write(run.project, f"{label} --tag {series}")
+            edited.write(run.project, run.typed(series))
     for note in edited.notes:
         run.notice(note)
     if as_json:

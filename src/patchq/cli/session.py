@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +43,7 @@ class Session:
     upstream: str | None
     debug: bool
     quiet: bool = False
+    words: tuple[str, ...] = ()
     _shown: list[Bar] = field(default_factory=list, compare=False)
 
     @cached_property
@@ -121,6 +125,25 @@ class Session:
         if names:
             self.notice(f"not fetched, so not judged: {names}: run `patchq fetch {names}`")
 
+    def typed(self, tag: str | None = None, option: str = "--tag") -> str:
+        """The command as it was typed, for the record that undo shows.
+
+        With ``option`` and the ``tag`` that it is about, if it does not name it; of many names in a
+        row the first ones, and how many more.
+        """
+        named = tag is None or any(tag in re.split("[=,]", word) for word in self.words)
+        words = [word for word in self.words if word != "--json"]
+        words += [] if named else [option, str(tag)]
+        shown: list[str] = []
+        for is_option, run in groupby(words, lambda word: word.startswith("-")):
+            names = [shlex.quote(word) for word in run]
+            more = len(names) - _FEW
+            if is_option or more < 2:
+                shown += names
+            else:
+                shown += [*names[:_FEW], f"(and {more} more)"]
+        return " ".join(shown)
+
     @property
     def newest_series(self) -> str:
         """The last base in the lock's order that has a series; raises :class:`InputError`."""
@@ -196,6 +219,11 @@ class Session:
             return None
         try:
             workspace = find_workspace(self.start)
+            if error.name in workspace.lock().names:
+                return (
+                    f"{error.name} is a tag: name a patch of it, which `patchq list {error.name}` "
+                    "shows."
+                )
             directories = [workspace.load(tag) for tag in workspace.series_names()]
         except PatchqError:
             return None
@@ -234,6 +262,10 @@ class Session:
         yield
         for bar in self._shown:
             bar.resume()
+
+
+_FEW = 6
+"""How many names in a row a record of a command has."""
 
 
 def _has(name: str, known: Sequence[str]) -> bool:

@@ -52,7 +52,6 @@ def split(
     parts = [_part(text) for text in take]
     change(
         context,
-        f"split {name} --into {into}",
         tag,
         lambda project, series: edits.split(project, series, name, parts, into, subject),
         dry_run=dry_run,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import typer
 
@@ -16,6 +17,9 @@ def told(error: typer.TyperException) -> tuple[str, str | None]:
     explained = f"`{command} --help` explains it."
     option = getattr(error, "option_name", None)
     possibilities = getattr(error, "possibilities", None)
+    if option == "--tag":
+        places = _tags_of(context)
+        return f"{command} has no option --tag", f"Here a TAG goes with {places}."
     if option and possibilities is not None:
         near = [each for each in sorted(possibilities) if _alike(option, each)]
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
@@ -32,6 +36,13 @@ def told(error: typer.TyperException) -> tuple[str, str | None]:
     if words.startswith("no such command"):
         explained = f"`{command} --help` lists the commands."
     return words, f"Did you mean {meant.replace(chr(39), '')}" if question else explained
+
+
+def _tags_of(context: Any) -> str:
+    """The options of the command that take a TAG."""
+    params = context.command.params if context is not None else ()
+    named = [param.opts[0] for param in params if "TAG" in (param.metavar or "")]
+    return " or ".join(named) or "other commands"
 
 
 def _place(match: re.Match[str]) -> str:

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.options import Json
+from patchq.cli.options import Json, patch_and_tag
 from patchq.cli.session import session
 
 
 def why(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="PATCH", help="The patch's file name.")],
+    tag: Annotated[
+        str | None, typer.Argument(metavar="[TAG]", help="The same as --onto TAG.")
+    ] = None,
     onto: Annotated[
         str | None,
         typer.Option("--onto", metavar="TAG", help="Only what happens on this base."),
@@ -28,7 +31,7 @@ def why(
     \b
     Examples:
       patchq why arch-prune.patch
-      patchq why arch-prune.patch --onto v0.5.18
+      patchq why arch-prune v0.5.18
     """
     from patchq.cli import output
     from patchq.engine.rebase.matrix.lifecycle import story
@@ -37,6 +40,10 @@ def why(
     from patchq.report.story import render_story, render_story_json
 
     run = session(context)
+    name, tag = patch_and_tag(run, name, tag)
+    if tag and onto not in (None, tag):
+        raise typer.BadParameter(f"two tags are named, {tag} and {onto}; take one")
+    onto = onto or tag
     with run.progress(f"following {name}") as progress:
         told = story(run.project, name, onto, progress)
         told = replace(told, columns=Wheels(run.project).in_columns(told.columns))

@@ -28,14 +28,18 @@ class ExportFormat(Enum):
         Raises :class:`InputError` for the ending of an archive that is none of these forms.
         """
         name = target.name if target else ""
-        other = next((end for end in _OTHER_ARCHIVES if name.lower().endswith(end)), None)
+        lower = name.lower()
+        known = next((form for ending, form in _ENDINGS.items() if lower.endswith(ending)), None)
+        if known is not None:
+            return known
+        other = next((end for end in _OTHER_ARCHIVES if lower.endswith(end)), None)
         if other is not None:
             raise InputError(
                 f"{name}: {other} is no form of an export",
                 hint=f"Take one of {', '.join(PACKED_ENDINGS)}; --format dir makes a directory "
                 "of this name.",
             )
-        return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), _ELSE)
+        return _ELSE
 
     @property
     def is_packed(self) -> bool:
@@ -78,6 +82,25 @@ _OTHER_ARCHIVES = (
     ".tar.lzma",
     ".tar.z",
     ".7z",
+    ".rar",
+    ".bz2",
+    ".gz",
+    ".xz",
+    ".zst",
+    ".lz",
+    ".lz4",
+    ".lzma",
+    ".lzo",
+    ".br",
+    ".jar",
+    ".cab",
+    ".cpio",
+    ".ar",
+    ".iso",
+    ".squashfs",
+    ".deb",
+    ".rpm",
+    ".dsc",
     ".whl",
 )
 

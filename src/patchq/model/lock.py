@@ -123,8 +123,8 @@ class Lock:
         """The bases strictly after ``name``, in order."""
         return self.bases[self.position(name) + 1 :]
 
-    def with_base(self, base: Base, *, after: str | None = None) -> Lock:
-        """This lock with ``base`` added behind ``after``, or at the end.
+    def with_base(self, base: Base, *, after: str | None = None, before: str | None = None) -> Lock:
+        """This lock with ``base`` added behind ``after``, else before ``before``, or at the end.
 
         A base that is there already is left as it is, but that what its archive requires and the
         wheels built of it are filled in if they were not known. Raises :class:`UpstreamError` if
@@ -137,7 +137,10 @@ class Lock:
             if filled == known.archive:
                 return self
             return self.replacing(replace(known, archive=filled))
-        place = len(self.bases) if after is None else self.position(after) + 1
+        if after is not None:
+            place = self.position(after) + 1
+        else:
+            place = len(self.bases) if before is None else self.position(before)
         return Lock(self.upstream, (*self.bases[:place], base, *self.bases[place:]))
 
     def replacing(self, base: Base) -> Lock:

@@ -61,10 +61,10 @@ class SeriesEntry:
 
 
 class NoSuchPatchError(InputError):
-    """A series has no patch of this name."""
+    """There is no patch of this name where one was looked for."""
 
-    def __init__(self, name: str, *, where: Where, hint: str):
-        super().__init__(f"no patch {name!r} in the series", where=where, hint=hint)
+    def __init__(self, name: str, message: str, *, where: Where | None = None, hint: str):
+        super().__init__(message, where=where, hint=hint)
         self.name = name
 
 
@@ -101,6 +101,7 @@ class Series:
                 return entry
         raise NoSuchPatchError(
             name,
+            f"no patch {name!r} in the series",
             where=self.where,
             hint=did_you_mean(name, self.names, "`patchq list` shows them."),
         )
@@ -115,6 +116,17 @@ class Series:
         lines = self._lines()
         lines.insert(self.entry(before).line - 1, render_entry(entry))
         return self._with(lines)
+
+    def place(self, entry: SeriesEntry, order: Sequence[str]) -> Series:
+        """The series with ``entry`` before the first patch that comes after it in ``order``.
+
+        At the end if there is none, or ``order`` does not have it.
+        """
+        later = frozenset(order[order.index(entry.name) + 1 :] if entry.name in order else ())
+        at = next((n for n, one in enumerate(self.entries) if one.name in later), None)
+        if at is None:
+            return self.append(entry)
+        return self.arrange([*self.entries[:at], entry, *self.entries[at:]])
 
     def without(self, names: Iterable[str]) -> Series:
         """The series without the lines of the patches ``names``."""

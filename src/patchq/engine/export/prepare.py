@@ -251,7 +251,9 @@ def _refuse_held(selection: Selection) -> None:
         raise FindingsError(
             f"series {selection.directory.tag} is incomplete: {', '.join(held)} "
             f"{'is' if len(held) == 1 else 'are'} held for review",
-            hint="Bring each one over by hand and import it, or drop it.",
+            hint=f"`patchq resolve {held[0]} {selection.directory.tag}` opens the conflict of "
+            f"{'it' if len(held) == 1 else 'the first'}; `patchq drop PATCH --tag "
+            f"{selection.directory.tag} --reason WHY` leaves one out.",
         )
 
 

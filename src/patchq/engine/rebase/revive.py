@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from patchq.engine.rebase.retired import ALIVE, recall
 from patchq.engine.series.edits import Edited
-from patchq.engine.series.restack import Restacker
+from patchq.engine.series.restack import Restacker, Work
+from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError, InputError, Where
+from patchq.model.ids import TreeId
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired
-from patchq.model.series import SeriesEntry
+from patchq.model.series import NoSuchPatchError, SeriesEntry
 from patchq.model.verdict import Verdict
-from patchq.model.workspace import SeriesDirectory
+from patchq.model.workspace import SeriesDirectory, Workspace
 
 
 def revive(project: Project, tag: str, name: str) -> Edited:
-    """The series on ``tag`` with the patch back at its end.
+    """The series on ``tag`` with the patch back in the place it had, else at its end.
 
-    Raises :class:`InputError` if no record has that name, :class:`FindingsError` if the
-    patch does not merge onto the base.
+    It stands where it stood in the series that it left, as far as it merges there. Raises
+    :class:`InputError` if no record has that name, :class:`FindingsError` if the patch does not
+    merge onto the base.
     """
     directory = project.workspace.load(tag)
     record = _record(directory, name)
-    patch, verdict = _carried(project, record, directory)
-    entry = SeriesEntry(name, strip=patch.strip, guards=record.guards)
-    revived = replace(
-        directory,
-        series=directory.series.append(entry),
-        patches={**directory.patches, name: patch},
-        retired=tuple(other for other in directory.retired if other is not record),
+    order = _order(project.workspace, record, directory.series.names)
+    try:
+        return _brought_back(project, directory, record, order)
+    except (FindingsError, PatchRefusedError) as error:
+        if not set(directory.series.names) & set(order[order.index(name) + 1 :]):
+            raise  # its own place is the end
+        why = f", for in its own place {error.message}"
+        return _brought_back(project, directory, record, (name,), why)
+
+
+def _order(workspace: Workspace, record: Retired, others: Sequence[str]) -> tuple[str, ...]:
+    """The series that has the patch and most of the ``others``; the one it left, if several do."""
+    names = workspace.series_names()
+    first = [record.base] if record.base in names else []
+    orders = (workspace.series(tag).names for tag in (*first, *reversed(names)))
+    known = [order for order in orders if record.name in order]
+    return max(known, key=lambda order: len({*order} & {*others}), default=(record.name,))
+
+
+def _brought_back(
+    project: Project,
+    directory: SeriesDirectory,
+    record: Retired,
+    order: Sequence[str],
+    why: str = "",
+) -> Edited:
+    """The series on ``directory``'s base with the patch before those that follow it in ``order``.
+
+    ``why`` says why it is not in its own place.
+    """
+    name, tag = record.name, directory.tag
+    entry = SeriesEntry(name, strip=record.strip, guards=record.guards)
+    series = directory.series.place(entry, order)
+    restacker = Restacker(project.store, project.lock.base(tag), project.settings.default_guards)
+    tree = restacker.tree_below(series, series.entry(name), directory.patches)
+    patch, verdict = _carried(project, record, directory, restacker, tree)
+    series = directory.series.place(replace(entry, strip=patch.strip), order)
+    old = replace(
+        directory, retired=tuple(other for other in directory.retired if other is not record)
     )
-    return Edited(directory, revived, (f"{name} comes back as {verdict.value}",))
+    after = series.names[series.names.index(name) + 1 :]
+    if after:
+        applied = restacker.stack.apply(tree, patch, onto=tag)
+        works = restacker.works(directory, lenient=True)
+        works[name] = Work(patch, applied.before, applied.after)
+        new = restacker.restack(old, series, works)
+    else:
+        new = replace(old, series=series, patches={**old.patches, name: patch})
+    place = f"before {after[0]}, as it stood" if after else f"as the last{why}"
+    return Edited(
+        directory, new, (f"{name} comes back as {verdict.value}, {place}", *restacker.notices)
+    )
 
 
 def _record(directory: SeriesDirectory, name: str) -> Retired:
@@ -43,7 +90,8 @@ def _record(directory: SeriesDirectory, name: str) -> Retired:
             if name in directory.series.names:
                 raise InputError(f"{name} is in the series already", where=where)
             return record
-    raise InputError(
+    raise NoSuchPatchError(
+        name,
         f"there is no retired patch {name}",
         where=where,
         hint=did_you_mean(
@@ -55,12 +103,13 @@ def _record(directory: SeriesDirectory, name: str) -> Retired:
 
 
 def _carried(
-    project: Project, record: Retired, directory: SeriesDirectory
+    project: Project,
+    record: Retired,
+    directory: SeriesDirectory,
+    restacker: Restacker,
+    patched: TreeId,
 ) -> tuple[Patch, Verdict]:
-    tag, guards = directory.tag, project.settings.default_guards
-    restacker = Restacker(project.store, project.lock.base(tag), guards)
-    own = frozenset(guard.name for guard in record.guards if guard.positive)
-    patched = restacker.tree(directory.series.active(guards | own), directory.patches)
+    tag = directory.tag
     if record.base == tag:
         patch = read_patch(record.name, record.content, strip=record.strip)
         restacker.stack.apply(patched, patch, onto=tag)

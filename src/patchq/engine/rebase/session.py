@@ -132,7 +132,8 @@ def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decid
     wanted = _wanted(project, operation, stop)
     assert stop is not None
     assert stop.collision is not None
-    made = take(project, operation.onto, stop.collision, wanted)
+    leave = "`patchq rebase --skip --reason WHY` leaves the patch out of the series."
+    made = take(project, operation.onto, stop.collision, wanted, leave)
     decision, taken = _resolved(project, operation, stop.collision, made)
     return taken, _advance(project, _decided(operation, decision), progress, made.tree)
 
@@ -347,11 +348,12 @@ def _layout(project: Project, operation: Operation, collision: Collision) -> Wor
 
 
 def take(
-    project: Project, onto: str, collision: Collision, wanted: WorktreeLayout
+    project: Project, onto: str, collision: Collision, wanted: WorktreeLayout, leave: str
 ) -> WorktreeState:
     """What the user made on ``onto``, once nothing in it is unsolved.
 
-    Raises :class:`FindingsError` if something is, naming it.
+    ``leave`` says how to go on if nothing of the patch is left. Raises :class:`FindingsError` if
+    something is unsolved, naming it.
     """
     name = collision.case.patch.name
     worktree = worktree_of(project.workspace, project.store)
@@ -378,8 +380,7 @@ def take(
     if made.tree == collision.case.ours:
         raise FindingsError(
             f"nothing of {name} is left: the worktree is what {onto} has",
-            hint="`patchq rebase --skip --reason WHY` leaves the patch out of the series; "
-            "`patchq drop` removes a held one.",
+            hint=leave,
         )
     return made
 

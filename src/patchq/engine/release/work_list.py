@@ -41,6 +41,7 @@ from patchq.model.verdict import (
     EvidenceKind,
     Memory,
     PatchReport,
+    Remembered,
     Report,
     Verdict,
 )
@@ -134,24 +135,32 @@ class _Builder:
 
     def _command(self, patch: PatchReport) -> str:
         if patch.action is Action.REVIEW:
-            written = self._onto in self._project.workspace.series_names()
-            return (
-                f"patchq resolve {patch.name}" if written else f"patchq rebase --onto {self._onto}"
-            )
+            if self._onto in self._project.workspace.series_names():
+                return f"patchq resolve {patch.name}{self._in_series()}"
+            return f"patchq rebase --onto {self._onto}"
         return f"patchq why {patch.name} --onto {self._onto}"
 
     def _memory(self) -> Iterator[WorkItem]:
-        for item in self._report.remembered:
-            if item.memory not in (Memory.RESURFACED, Memory.HELD):
-                continue
+        for item in self._waiting():
             held = item.memory is Memory.HELD
             yield WorkItem(
                 Section.BLOCKS if held else Section.DECIDE,
                 item.name,
                 "held, waits for a resolution" if held else "retired earlier, and needed again",
                 _telling(item.now.evidence) if item.now else (),
-                f"patchq {'resolve' if held else 'revive'} {item.name}",
+                f"patchq {'resolve' if held else 'revive'} {item.name}{self._in_series()}",
             )
+
+    def _waiting(self) -> Iterator[Remembered]:
+        """What left the series and waits for a decision."""
+        waiting = (Memory.RESURFACED, Memory.HELD)
+        return (item for item in self._report.remembered if item.memory in waiting)
+
+    def _in_series(self) -> str:
+        """The argument that names the series in a command, if it is not the newest."""
+        names = self._project.workspace.series_names()
+        tag = self._onto if self._onto in names else self._span.old.name
+        return "" if tag == names[-1] else f" {tag}"
 
     def _verification(self) -> Iterator[WorkItem]:
         command = f"patchq verify {self._onto}"
@@ -182,12 +191,16 @@ class _Builder:
         yield from self._failures(verification, command)
 
     def _failures(self, verification: Verification, command: str) -> Iterator[WorkItem]:
+        told = {item.name for item in self._waiting()}
         failed = False
         for section in verification.sections:
             for failure in section.failures:
                 failed = True
+                if section.name == "requires" and failure.patch in told:
+                    continue  # it has an item of its own
                 where = Section.BLOCKS if section.name in ("apply", "build") else Section.CORRUPTS
-                yield WorkItem(where, f"verify: {section.name}", failure.text, (), command)
+                text = f"{failure.patch}: {failure.text}" if failure.patch else failure.text
+                yield WorkItem(where, f"verify: {section.name}", text, (), command)
         if not failed:
             self.fine.append("verify passes")
 

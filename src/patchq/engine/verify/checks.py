@@ -40,17 +40,22 @@ def continuity(project: Project, selection: Selection) -> Section:
 
 def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     """Nothing is held, no retired patch ``resurfaced``, and each stands behind what it requires."""
+    tag = selection.directory.tag
     failures = [
-        Failure("is held for review: bring it over by hand, or drop it", patch=record.name)
+        Failure(
+            f"is held for review: `patchq resolve {record.name} {tag}` opens its conflict, "
+            f"`patchq drop {record.name} --tag {tag} --reason WHY` leaves it out",
+            patch=record.name,
+        )
         for record in selection.directory.retired
         if record.standing is RecordState.HELD
     ]
+    held = len(failures)
     try:
         require_order(selection)
     except InputError as error:
         failures.append(Failure(error.message, error.where))
     count = sum(len(patch.header.requires) for patch in selection.patches)
-    tag = selection.directory.tag
     failures += (
         Failure(
             f"left the series as {_word(item)} on {item.since} and is needed again: "
@@ -60,7 +65,8 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
         )
         for item in resurfaced
     )
-    return Section("requires", f"{count} X-Requires, nothing held", tuple(failures))
+    words = f"{held} held" if held else "nothing held"
+    return Section("requires", f"{count} X-Requires, {words}", tuple(failures))
 
 
 def _word(item: Remembered) -> str:

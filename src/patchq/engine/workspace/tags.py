@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from packaging.version import InvalidVersion, Version
-
 from patchq.engine.workspace.upstream import Upstream
+from patchq.engine.workspace.versions import version_of
 from patchq.errors import InputError
 from patchq.model.lock import Lock
 
@@ -29,7 +27,7 @@ def newer_tags(lock: Lock, tags: Iterable[str], *, pre: bool = False) -> tuple[s
     A version follows the letters that the newest locked base begins with (``v1.2``); releases
     only, unless ``pre`` is given (PEP 440). Raises :class:`InputError` if no base is a version.
     """
-    locked = {name: found for name in lock.names if (found := _version(name))}
+    locked = {name: found for name in lock.names if (found := version_of(name))}
     if not locked:
         raise InputError(
             "no base of upstream.lock is named by a version, so no tag is newer",
@@ -37,18 +35,10 @@ def newer_tags(lock: Lock, tags: Iterable[str], *, pre: bool = False) -> tuple[s
         )
     newest = max(locked, key=lambda name: locked[name][1])
     prefix, limit = locked[newest]
-    candidates = {tag: version for tag in tags if (version := _version(tag))}
+    candidates = {tag: version for tag in tags if (version := version_of(tag))}
     newer = {
         tag: version
         for tag, (start, version) in candidates.items()
         if start == prefix and version > limit and (pre or not version.is_prerelease)
     }
     return tuple(sorted(newer, key=lambda tag: newer[tag]))
-
-
-def _version(name: str) -> tuple[str, Version] | None:
-    prefix, rest = re.match(r"(\D*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
-    try:
-        return prefix, Version(rest)
-    except InvalidVersion:
-        return None

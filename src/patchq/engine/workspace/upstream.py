@@ -16,6 +16,7 @@ from pathlib import Path
 
 from patchq.archives.bases import bring_archive
 from patchq.engine.workspace.transaction import Transaction
+from patchq.engine.workspace.versions import base_after
 from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.objects import MissingObjectError
@@ -204,13 +205,16 @@ def lock_names(
 def add_bases(
     workspace: Workspace, bases: Iterable[Base], *, after: str | None, label: str
 ) -> tuple[str, ...]:
-    """Write bases into the lock, at its end or behind ``after``; the names that are new in it.
+    """Write bases into the lock, behind ``after`` or by their versions; the names new in it.
+
+    A base that is no version comes last.
 
     Raises :class:`UpstreamError` if the lock has other pins for a name.
     """
     before = lock = workspace.lock()
     for base in bases:
-        lock = lock.with_base(base, after=after)
+        later = base_after(lock, base.name) if after is None else None
+        lock = lock.with_base(base, after=after, before=later)
         after = base.name if after is not None else None
     if lock != before:
         comment = leading_comment(workspace.lock_path.read_bytes())

@@ -88,8 +88,8 @@ class ProofOfAbsence:
             return f"nothing like {self.what} {search}"
         best = self.likest
         return (
-            f"best containment of {self.what} {search}: {best.figures.exact:.2f} "
-            f"(names aside {best.figures.shape:.2f}) in {best.path}"
+            f"{self.what} is gone {search}: no file has more than {best.figures.exact:.0%} of it "
+            f"({best.figures.shape:.0%} under other names), which is {best.path}"
         )
 
 
@@ -280,8 +280,8 @@ class Prover:
             found = figures.exact >= FOUND_EXACT or figures.shape >= FOUND_SHAPE
             words = "is changed, not gone" if found else "may not be gone"
             return Doubt(
-                f"{lost.what} {words}: {place.text} holds {figures.exact:.2f} of it "
-                f"(names aside {figures.shape:.2f}, names {figures.names:.2f})",
+                f"{lost.what} {words}: {place.text} has {figures.exact:.0%} of it as it was, "
+                f"{figures.shape:.0%} under other names, {figures.names:.0%} of its names",
                 (place.path,),
             )
         if len(tokenize(family(lost.path), _body(lost)).names) < 2:

@@ -10,11 +10,11 @@ from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
-from patchq.errors import InputError, MissingBasesError
+from patchq.errors import MissingBasesError
 from patchq.model.lock import Base
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
-from patchq.model.series import Guard, meant_name
+from patchq.model.series import Guard, NoSuchPatchError, meant_name
 from patchq.model.verdict import Column, Matrix, Story
 
 
@@ -123,7 +123,8 @@ def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
         for record in directory.retired:
             if record.name == meant:
                 return read_patch(meant, record.content, strip=record.strip)
-    raise InputError(
+    raise NoSuchPatchError(
+        name,
         f"no series has a patch {name}",
         hint=did_you_mean(name, known, "`patchq list` shows them."),
     )

@@ -29,7 +29,7 @@ from patchq.git.worktree import WorktreeLayout
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired, provided_by_upstream
-from patchq.model.series import Series, SeriesEntry
+from patchq.model.series import SeriesEntry, meant_name
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -114,7 +114,11 @@ def finish(project: Project) -> Edited:
             f"{state.name} would no longer conflict as it did: the series on {state.tag} changed",
             hint="`patchq resolve --abort`, then open it again.",
         )
-    made = take(project, state.tag, collision, wanted)
+    leave = (
+        f"`patchq resolve --abort`, then `patchq drop {state.name} --tag {state.tag} "
+        "--reason WHY`, leaves it out of the series."
+    )
+    made = take(project, state.tag, collision, wanted, leave)
     store = project.store
     patch = patch_to(store, question.stack, collision, made.tree)
     patch = SpanPredicates(question.span).followed(patch)
@@ -158,7 +162,7 @@ class _Question:
     def __init__(self, project: Project, tag: str, name: str):
         self._project = project
         self._directory = project.workspace.load(tag)
-        self._record = _held_record(self._directory, name)
+        self._record = _held_record(project.workspace, self._directory, name)
         self._defaults = project.settings.default_guards
         self.span: UpstreamRange = project.upstream_range(self._record.base, tag)
         self.stack = Stack(project.store)
@@ -173,7 +177,7 @@ class _Question:
                 hint="`patchq import` brings in another version of it.",
             )
         self._source = source
-        series = _in_its_place(self._directory.series, entry, source.series.names)
+        series = self._directory.series.place(entry, source.series.names)
         self._candidate = replace(self._directory, series=series)
         self._restacker = Restacker(project.store, project.lock.base(tag), self._defaults)
         self.judge = PlaceJudge(
@@ -253,21 +257,23 @@ class _Question:
         return Edited(self._directory, new, (*notes, *self._restacker.notices))
 
 
-def _in_its_place(series: Series, entry: SeriesEntry, order: Sequence[str]) -> Series:
-    """``series`` with ``entry`` before the first patch that comes after it in ``order``."""
-    later = frozenset(order[order.index(entry.name) + 1 :])
-    entries = series.entries
-    at = next((n for n, one in enumerate(entries) if one.name in later), len(entries))
-    return series.arrange([*entries[:at], entry, *entries[at:]])
-
-
-def _held_record(directory: SeriesDirectory, name: str) -> Retired:
+def _held_record(workspace: Workspace, directory: SeriesDirectory, name: str) -> Retired:
     for record in reversed(directory.retired):
         if record.name == name and record.standing is RecordState.HELD:
             return record
-    names = [r.name for r in directory.retired if r.standing is RecordState.HELD]
+    names = _held_names(directory.retired)
+    hint = f"Held are: {', '.join(names)}." if names else "Nothing is held there."
+    if name not in names:
+        for tag in reversed(workspace.series_names()):
+            if meant_name(name, held := _held_names(workspace.retired(tag))) in held:
+                hint = f"It is held on {tag}: `patchq resolve {name} {tag}`."
+                break
     raise InputError(
         f"no patch {name!r} is held by the series on {directory.tag}",
         where=Where(f"series/{directory.tag}/retired.yaml"),
-        hint=f"Held are: {', '.join(names)}." if names else "Nothing is held there.",
+        hint=hint,
     )
+
+
+def _held_names(records: Sequence[Retired]) -> list[str]:
+    return [record.name for record in records if record.standing is RecordState.HELD]

@@ -1,0 +1,36 @@
+"""Names of bases as versions: which comes first, and where a new one belongs in the lock."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import InvalidVersion, Version
+
+from patchq.model.lock import Lock
+
+
+def version_of(name: str) -> tuple[str, Version] | None:
+    """The letters that ``name`` begins with, and the version after them (PEP 440)."""
+    prefix, rest = re.match(r"(\D*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
+    try:
+        return prefix, Version(rest)
+    except InvalidVersion:
+        return None
+
+
+def base_after(lock: Lock, name: str) -> str | None:
+    """The base of ``lock`` that the new base ``name`` comes before, by their versions.
+
+    None if it comes last, is no version, or the bases are not in the order of their versions.
+    """
+    new = version_of(name)
+    if new is None:
+        return None
+    known = {
+        other: found[1]
+        for other in lock.names
+        if (found := version_of(other)) and found[0] == new[0]
+    }
+    if list(known.values()) != sorted(known.values()):
+        return None
+    return next((other for other, version in known.items() if version > new[1]), None)
