@@ -44,6 +44,35 @@ struct Plan {
 static inline void launch(torch::Tensor& out) { kernels::scale<3><<<1, 2>>>(out); }
 """
 
+BROKEN = b"""\
+static void dump(int x) {
+  list_foreach(x, i, each) {
+    use(each);
+  }
+  switch (x) {
+  case 1: {
+#ifdef BIG
+    if (big(x)) {
+      use(x);
+    } else {
+#endif
+      use(2);
+    }
+  }
+  for (int i = 0; i < x; i++) {
+  }
+}
+
+void after(int x) {
+  use(x);
+}
+
+template <int N>
+static void last(int x) {
+  use(x);
+}
+"""
+
 CMAKE = b"""\
 set(A 1)
 function(add_kernel name)
@@ -59,6 +88,7 @@ endmacro()
     [
         ("a.py", PYTHON, {"outer", "outer.inner", "Thing", "Thing.run"}),
         ("a.cu", CUDA, {"scale", "Plan", "Plan::tiles", "launch"}),
+        ("a.cu", BROKEN, {"dump", "after", "last"}),
         ("x/CMakeLists.txt", CMAKE, {"add_kernel", "old"}),
     ],
 )
@@ -77,6 +107,11 @@ def test_definitions(path: str, content: bytes, names: set[str]) -> None:
         ("a.py", PYTHON, 1, None),
         ("a.cu", CUDA, 2, "scale"),  # so does a template's head
         ("a.cu", CUDA, 7, "Plan::tiles"),
+        ("a.cu", BROKEN, 2, "dump"),  # a macro with a block is no function
+        ("a.cu", BROKEN, 16, "dump"),  # what the compiler sees of an #ifdef ends where it does
+        ("a.cu", BROKEN, 17, "dump"),
+        ("a.cu", BROKEN, 19, "after"),
+        ("a.cu", BROKEN, 22, "last"),
         ("x.cmake", CMAKE, 2, "add_kernel"),
         ("x.cmake", CMAKE, 0, None),
     ],

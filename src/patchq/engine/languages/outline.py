@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks
 from patchq.engine.languages.python_text import NotPythonError, parse
@@ -141,16 +141,55 @@ def _cuda(content: bytes) -> Outline | None:
     return Outline(tuple(_cuda_definitions(_parser().parse(content).root_node)))
 
 
-def _cuda_definitions(root: Node) -> Iterator[Definition]:
-    waiting = [(child, root, "") for child in reversed(root.named_children)]
+def _cuda_definitions(root: Node) -> list[Definition]:
+    found: list[Definition] = []
+    waiting = [_Place(child, root) for child in reversed(root.named_children)]
     while waiting:
-        node, outer, prefix = waiting.pop()
+        place = waiting.pop()
+        node, prefix, scope, function = place.node, place.prefix, place.scope, place.function
+        is_function = node.type == "function_definition"
+        whole = place.parent if place.parent.type == "template_declaration" else node
+        first = whole.start_point.row
         name = _cuda_name(node)
+        if is_function and function is not None:
+            if node.child_by_field_name("type") is None or name in _STATEMENTS:
+                name = None  # a macro and its block, such as a loop
+            else:
+                # C has no function in a function: an #ifdef has one half of the braces
+                prefix = scope
+                if place.is_broken and found[function].last >= first:
+                    found[function] = replace(found[function], last=first - 1)
         if name is not None:
-            whole = outer if outer.type == "template_declaration" else node
-            yield Definition(f"{prefix}{name}", whole.start_point.row, node.end_point.row)
-            prefix += f"{name}::"
-        waiting += [(child, node, prefix) for child in reversed(node.named_children)]
+            found.append(Definition(f"{prefix}{name}", first, node.end_point.row))
+            scope = prefix if is_function else f"{prefix}{name}::"
+            prefix = f"{prefix}{name}::"
+            function = len(found) - 1 if is_function else None
+        is_broken = node.has_error if is_function and name else place.is_broken
+        waiting += [
+            _Place(child, node, prefix, scope, function, is_broken)
+            for child in reversed(node.named_children)
+            if not child.type.endswith(_WITHOUT_DEFINITIONS)
+        ]
+    return found
+
+
+_STATEMENTS = ("if", "for", "while", "switch", "return")
+_WITHOUT_DEFINITIONS = ("_expression", "_literal", "argument_list", "comment")
+
+
+class _Place(NamedTuple):
+    """A node to look at: ``prefix`` is for names in it, ``scope`` the same without functions.
+
+    ``function`` is the place in the list of the function around it, ``is_broken`` whether that one
+    did not parse without errors.
+    """
+
+    node: Node
+    parent: Node
+    prefix: str = ""
+    scope: str = ""
+    function: int | None = None
+    is_broken: bool = False
 
 
 def _cuda_name(node: Node) -> str | None:

@@ -22,4 +22,5 @@ def names_below(paths: Iterable[str]) -> list[tuple[str, str]]:
     """Each path with its name below the directory that all have in common."""
     paths = list(paths)
     common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
-    return [(path, posixpath.relpath(path, common or ".")) for path in paths]
+    above = len(f"{common}/") if common else 0
+    return [(path, path[above:]) for path in paths]
