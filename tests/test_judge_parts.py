@@ -10,7 +10,7 @@ import pytest
 
 from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.case import distinct
-from patchq.engine.judge.evidence import EvidenceMaker, by_commit, some, unit_words
+from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.bindings import Source, first_unbound
 from patchq.engine.judge.gone.removal import Lost
@@ -30,6 +30,7 @@ from patchq.git.history import CommitInfo, Touch
 from patchq.git.objects import Entry
 from patchq.model.ids import ObjectId, commit_id, commit_ids, tree_id
 from patchq.model.verdict import Verdict
+from patchq.model.words import some
 
 FILE = Entry("100644", ObjectId("1" * 40))
 OTHER = Entry("100644", ObjectId("2" * 40))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
+from patchq.model.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) ->
     if good or others:
         here.notice(
             f"nothing was written: {_count(len(every), 'patch')} did not come in"
-            + (f", {_count(len(good), 'patch')} would: {_names(good)}" if good else "")
+            + (f", {_count(len(good), 'patch')} would: {some(good, 5)}" if good else "")
         )
     keep = " `--keep-going` takes the others without it." if good else ""
     raise type(first)(
@@ -71,7 +72,7 @@ def _say_errors(
 
 
 def _folded(files: Sequence[str]) -> str:
-    return f"{len(files)} times, in {_names(list(dict.fromkeys(files)))}"
+    return f"{len(files)} times, in {some(list(dict.fromkeys(files)), 5)}"
 
 
 def say_failures(here: Session, batch: Batch, errors: Iterable[InputError]) -> None:
@@ -149,7 +150,3 @@ def _notice(notice: Notice) -> dict[str, object]:
 
 def _count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number} {noun}es"
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

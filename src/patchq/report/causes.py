@@ -14,6 +14,7 @@ from patchq.model.verdict import (
     PatchReport,
     PathChange,
 )
+from patchq.model.words import some
 from patchq.report.commit import Commit, commit_of
 
 # Evidence that lists the hunks its commit decided, and the state those are in.
@@ -51,7 +52,7 @@ def causes(patch: PatchReport) -> tuple[Cause, ...]:
     words: dict[Commit | None, list[str]] = {}
     moves: dict[Commit | None, list[Directories]] = {}
     if patch.action is Action.REVIEW:
-        words[None] = [*_unexplained(patch), *(f"after {name}" for name in patch.blocked_by)]
+        words[None] = [*_unexplained(patch), *_after(patch)]
     pending = {change.new: _directories(change) for change in _moved(patch)}
     for evidence in patch.evidence:
         if evidence.kind is EvidenceKind.WATCH:
@@ -71,6 +72,11 @@ def causes(patch: PatchReport) -> tuple[Cause, ...]:
         for commit, said in words.items()
         if commit or said or moves.get(commit)
     )
+
+
+def _after(patch: PatchReport) -> Iterator[str]:
+    if patch.blocked_by:
+        yield f"after {some(patch.blocked_by)}"
 
 
 def _words(evidence: Evidence, patch: PatchReport) -> Iterator[str]:

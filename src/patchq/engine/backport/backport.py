@@ -23,6 +23,7 @@ from patchq.model.header import description, read_header
 from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import Guard, Series, SeriesEntry
+from patchq.model.words import some
 from patchq.model.workspace import SeriesDirectory
 
 KIND = "backport"
@@ -95,8 +96,9 @@ class Backporter:
         :class:`InputError` if the base or the series has it already, or nothing of it is wanted.
         """
         if not change.after:
+            left_out = some(change.left_out, _MOST_NAMED) or "it is empty"
             raise InputError(
-                f"nothing is left of {change.title}: {_some(change.left_out) or 'it is empty'}",
+                f"nothing is left of {change.title}: {left_out}",
                 hint="--exclude, or `backport: exclude` in series/patchq.yaml, leaves it out.",
             )
         self._refuse_known(change)
@@ -297,7 +299,7 @@ def _message(
     parts = [prose] if prose else []
     left_out = tuple(dict.fromkeys(path for one in landings for path in one.change.left_out))
     if left_out:
-        parts.append(f"Left out of this backport: {_some(left_out)}.")
+        parts.append(f"Left out of this backport: {some(left_out, _MOST_NAMED)}.")
     others = [landing.change for landing in landings[:-1]]
     if others:
         lines = (f"  {other.commit} {other.subject}" for other in others)
@@ -329,9 +331,3 @@ def _slug(subject: str, numbers: Sequence[int]) -> str:
     text = re.sub(r"^(?:\s*\[[^\]]*\])+", "", text)
     slug = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-.")
     return slug if len(slug) <= _TITLE else slug[:_TITLE].rpartition("-")[0]
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - _MOST_NAMED
-    named = ", ".join(paths[:_MOST_NAMED])
-    return f"{named} and {more} more" if more > 0 else named

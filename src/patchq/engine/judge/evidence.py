@@ -17,6 +17,7 @@ from patchq.git.objects import Entry
 from patchq.model.diff import FileChange
 from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Evidence, EvidenceKind
+from patchq.model.words import some
 
 
 class EvidenceMaker:
@@ -231,8 +232,3 @@ def unit_words(unit: Unit) -> str:
     if not indexes:
         return unit.file
     return f"{unit.file} hunk{'s' if len(indexes) > 1 else ''} {', '.join(indexes)}"
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

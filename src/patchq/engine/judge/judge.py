@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patchq.engine.judge.case import Case, Facts, Judgement, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
-from patchq.engine.judge.evidence import EvidenceMaker, some
+from patchq.engine.judge.evidence import EvidenceMaker
 from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
@@ -49,6 +49,7 @@ from patchq.model.verdict import (
     PathChange,
     Verdict,
 )
+from patchq.model.words import some
 
 FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
 

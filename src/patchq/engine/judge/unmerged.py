@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from patchq.engine.judge.case import Judgement
-from patchq.engine.judge.evidence import some
 from patchq.engine.judge.outcomes import outcomes
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
@@ -17,6 +16,7 @@ from patchq.model.verdict import (
     PathChange,
     Verdict,
 )
+from patchq.model.words import some
 
 
 def uncovered(span: UpstreamRange, patch: Patch) -> Judgement | None:

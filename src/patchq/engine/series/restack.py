@@ -23,6 +23,7 @@ from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.retired import render_retired
 from patchq.model.series import Series, SeriesEntry
+from patchq.model.words import some
 from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory
 
 
@@ -42,9 +43,8 @@ class NoMergeError(FindingsError):
     """A patch does not merge with what is below it now."""
 
     def __init__(self, name: str, paths: Sequence[str]):
-        shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
         super().__init__(
-            f"{name} does not merge with what is below it now: conflict in {shown}",
+            f"{name} does not merge with what is below it now: conflict in {some(paths)}",
             hint="Nothing was written. In a `patchq edit`, git helps to solve the conflict.",
         )
         self.name = name

@@ -22,6 +22,7 @@ from patchq.model.coverage import Coverage
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verification import Failure, Remark, Section
+from patchq.model.words import some
 
 NAME = "imports"
 
@@ -242,10 +243,9 @@ class _Check:
         ranked = sorted(homes, key=rank)
         if basename(ranked[0]) == last and homes[ranked[0]].issuperset(missing.words):
             ranked = ranked[:1]
-        shown = [self.after.packages.dotted(place) for place in ranked[:_MOST_HOMES]]
-        more = f" and {len(ranked) - _MOST_HOMES} more" if len(ranked) > _MOST_HOMES else ""
+        shown = [self.after.packages.dotted(place) for place in ranked]
         verb = "lives" if len(words) == 1 else "live"
-        return f"{', '.join(words)} {verb} in {', '.join(shown)}{more} now"
+        return f"{', '.join(words)} {verb} in {some(shown, _MOST_HOMES)} now"
 
     def _definitions(self, word: str) -> tuple[str, ...]:
         """The places that define ``word`` at their top level, imports aside."""

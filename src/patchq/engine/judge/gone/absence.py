@@ -26,6 +26,7 @@ from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
 from patchq.model.diff_layout import split_lines
 from patchq.model.ids import BlobId, ObjectId, TreeId
+from patchq.model.words import some
 
 SMALL = 40
 """Tokens below which code has too few shingles to tell: its names are asked instead."""
@@ -160,9 +161,8 @@ class Prover:
             found = [each for each in found if len(own) > 1 and tail(each[1]) == own]
         if found:
             places = tuple(dict.fromkeys(path for path, _ in found))
-            names = ", ".join(f"{qualified} in {path}" for path, qualified in found[:3])
-            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-            return Doubt(f"{lost.name} is defined elsewhere: {names}{more}", places)
+            names = some([f"{qualified} in {path}" for path, qualified in found])
+            return Doubt(f"{lost.name} is defined elsewhere: {names}", places)
         if lost.new_path and lost.name == name and family(lost.path) is Family.PYTHON:
             content = self._objects.content(self._span.new.tree, lost.new_path) or b""
             for item in read_facts(content).imports:

@@ -1,0 +1,11 @@
+"""Lists of names in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first ``most`` of ``names``, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
