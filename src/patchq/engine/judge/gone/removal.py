@@ -54,7 +54,7 @@ class Lost:
     @property
     def what(self) -> str:
         """The unit in words."""
-        return self.name or f"{self.path} lines {self.first + 1} to {self.end}"
+        return self.name or f"{self.path}:{self.first + 1}-{self.end}"
 
     @property
     def text(self) -> bytes:
