@@ -43,9 +43,21 @@ def special(name: str, kind: bytes, target: str = "") -> Member:
     return info, b""
 
 
+def sparse(name: str, size: int) -> Member:
+    """A file of holes (the PAX form 1.0 of GNU tar's manual) that says to be of this size."""
+    info = tarfile.TarInfo(name)
+    keys = {"major": "1", "minor": "0", "name": name, "realsize": str(size)}
+    info.pax_headers = {f"GNU.sparse.{key}": value for key, value in keys.items()}
+    content = b"1\n0\n1\n".ljust(512, b"\0") + b"x"
+    info.size = len(content)
+    return info, content
+
+
 def make_tar(file: Path, members: Sequence[Member], mode: str = "w:gz") -> Path:
+    extended = any(info.pax_headers for info, _ in members)
+    form = tarfile.PAX_FORMAT if extended else tarfile.GNU_FORMAT
     # errors: names that are not UTF-8 are written as their raw bytes.
-    with tarfile.open(file, mode, format=tarfile.GNU_FORMAT, errors="surrogateescape") as tar:  # type: ignore[call-overload]
+    with tarfile.open(file, mode, format=form, errors="surrogateescape") as tar:  # type: ignore[call-overload]
         for info, content in members:
             tar.addfile(info, io.BytesIO(content))
     return file
@@ -237,6 +249,12 @@ def test_an_unsafe_prefix_is_refused(tmp_path: Path) -> None:
         ([regular("p/a"), special("p/pipe", tarfile.FIFOTYPE)], "neither file"),
         ([regular("p/a"), special("p/b", tarfile.LNKTYPE, "/etc/passwd")], "hard link"),
         ([special("p/b", tarfile.LNKTYPE, "p/b")], "hard link"),
+        ([regular("p/" + "d/" * 401 + "a")], "longer or deeper"),
+        ([regular("p/" + "d" * 4096)], "longer or deeper"),
+        ([regular("p/a"), special("p/l", tarfile.SYMTYPE, "")], "to nowhere"),
+        ([regular("p/a"), special("p/l", tarfile.SYMTYPE, "d" * 4096)], "to nowhere"),
+        ([regular("p/a"), sparse("p/s", -5)], "negative size"),
+        ([regular("p/a"), sparse("p/s", 1 << 40)], "more than 2048 MiB"),
     ],
 )
 def test_entries_that_make_no_safe_tree(
@@ -247,6 +265,18 @@ def test_entries_that_make_no_safe_tree(
         paths(file)
     assert caught.value.where is not None
     assert caught.value.where.file == str(file)
+
+
+def test_a_directory_of_a_zip_has_no_content(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="directory with content"):
+        paths(make_zip(tmp_path / "p.zip", [("p/a", b"1"), ("p/b/", b"lost")]))
+
+
+def test_metadata_without_end_is_not_read(tmp_path: Path) -> None:
+    metadata = b"Name: p\nRequires-Dist: " + b"a" * (17 << 20)
+    file = make_zip(tmp_path / "p.whl", [("p-1.dist-info/METADATA", metadata)])
+    with pytest.raises(InputError, match="longer than 16 MiB"):
+        requirements_in(file)
 
 
 def test_a_zip_with_a_name_twice(tmp_path: Path) -> None:

@@ -150,6 +150,8 @@ def _zip_entry(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> E
         mode = EXECUTABLE if unix & stat.S_IXUSR else REGULAR
     else:
         raise _special(file, name)
+    if mode == DIRECTORY and info.file_size:
+        raise InputError(f"{name!r} is a directory with content", where=Where(str(file)))
     return Entry(name, mode, info.file_size, _zip_time(info), lambda: _read_zip(archive, info))
 
 
@@ -194,6 +196,8 @@ def _tar_entry(
                 where=Where(str(file)),
             )
         return replace(target, name=member.name)
+    if member.size < 0:
+        raise tarfile.ReadError(f"{member.name!r} has a negative size")
     if member.isdir():
         mode, size = DIRECTORY, 0
     elif member.issym():

@@ -31,9 +31,12 @@ from patchq.git.fast_import import commit_files, is_ref
 from patchq.git.process import Git
 from patchq.model.coverage import Coverage
 from patchq.model.ids import CommitId, TreeId
-from patchq.model.names import is_dot_git, is_dot_gitmodules
+from patchq.model.names import DEEPEST, MOST_BYTES, fits, is_dot_git, is_dot_gitmodules, is_target
 
 ARCHIVE_REFS = "refs/patchq/archives/"
+
+_MOST_METADATA = 16 << 20
+"""Metadata of more bytes than this is none."""
 
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA|[^/]+/PKG-INFO")
 
@@ -88,6 +91,10 @@ def requirements_in(file: Path) -> tuple[str, ...] | None:
         found = next((entry for entry in entries if _METADATA.fullmatch(entry.name)), None)
         if found is None:
             return None
+        if found.size > _MOST_METADATA:
+            raise InputError(
+                f"{found.name!r} is longer than {_MOST_METADATA >> 20} MiB", where=Where(str(file))
+            )
         raw, _ = parse_email(found.read())
     if "requires-dist" in map(str.lower, raw.get("dynamic", [])):
         return None
@@ -150,7 +157,12 @@ def _tree(
             continue
         total += entry.size
         check_size(file, total)
-        files.append(ArchiveFile(path, entry.mode, entry.read()))
+        content = entry.read()
+        if entry.mode == SYMLINK and not is_target(content):
+            raise InputError(
+                f"{entry.name!r} is a symbolic link to nowhere", where=Where(str(file))
+            )
+        files.append(ArchiveFile(path, entry.mode, content))
     return tuple(sorted(files, key=lambda each: encode(each.path)))
 
 
@@ -161,6 +173,12 @@ def _newest(entries: Sequence[Entry]) -> str:
 
 def _components(name: str, where: Where) -> tuple[str, ...]:
     """The parts of a name; raises InputError if git would not check out such a path."""
+    if not fits(name):
+        raise InputError(
+            f"a path in it is longer or deeper than patchq takes: {name[:40]!r}…",
+            where=where,
+            hint=f"At most {MOST_BYTES} bytes and {DEEPEST} directories are handled.",
+        )
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     unsafe = name.startswith("/") or "\0" in name or ".." in parts
     if unsafe or any(map(is_dot_git, parts)):

@@ -178,10 +178,14 @@ def run(arguments: list[str]) -> int:
             raise
         _say(_words(error))
         return 2
-    except RecursionError:
+    except (RecursionError, MemoryError) as error:
         if debug:
             raise
-        _say("what was read is nested more deeply than patchq can follow; nothing was changed")
+        _say(
+            "there is not enough memory; nothing was changed"
+            if isinstance(error, MemoryError)
+            else "what was read is nested more deeply than patchq can follow; nothing was changed"
+        )
         return 2
     except Exception as error:
         if debug:

@@ -27,7 +27,7 @@ from patchq.model.diff_layout import (
     split_lines,
 )
 from patchq.model.diff_paths import STAMP, as_text, is_epoch, name_pairs, unquoted
-from patchq.model.names import DEEPEST, MOST_BYTES, is_dot_gitmodules, is_inside
+from patchq.model.names import DEEPEST, MOST_BYTES, fits, is_dot_gitmodules, is_inside
 
 _INDEX = re.compile(r"([^. ]*)\.\.([^ ]*)(?: (.*))?$")
 _BLOB = re.compile(r"[0-9a-f]{4,64}")
@@ -352,7 +352,7 @@ class _Reader:
     def _check_path(self, path: str | None) -> None:
         if path is None:
             return
-        if len(path.encode("utf-8", "surrogateescape")) > MOST_BYTES or path.count("/") > DEEPEST:
+        if not fits(path):
             raise self._error(
                 self.section.start,
                 f"path {path[:40]!r}... is longer or deeper than patchq takes: "

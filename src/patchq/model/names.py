@@ -35,6 +35,16 @@ def is_dot_gitmodules(name: str) -> bool:
     return any(map(_DOT_GITMODULES.fullmatch, _as_seen(name)))
 
 
+def fits(path: str) -> bool:
+    """Whether ``path`` is short enough, in bytes and directories, to be handled everywhere."""
+    return len(path.encode("utf-8", "surrogateescape")) <= MOST_BYTES and path.count("/") <= DEEPEST
+
+
+def is_target(content: bytes) -> bool:
+    """Whether a symbolic link can have this content."""
+    return 0 < len(content) <= MOST_BYTES and b"\0" not in content
+
+
 def is_inside(path: str) -> bool:
     """Whether ``path`` leads to a place inside a tree, and not into ``.git``."""
     parts = path.split("/")
