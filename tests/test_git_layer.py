@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from miniature import MakeMiniature, Miniature, executable, symlink
 
-from patchq.errors import UpstreamError
+from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.apply import Applied, Refused
 from patchq.git.branch import write_repository
 from patchq.git.history import History, Touch, narrow
@@ -390,6 +392,35 @@ def test_content_that_is_not_what_its_id_says_is_never_used(
     for use in uses:
         with pytest.raises(DamagedObjectError, match=oid):
             use()
+
+
+def test_a_killed_reader_is_not_an_object_that_is_missing(
+    upstream: Miniature, store: Store
+) -> None:
+    missing = ObjectId("1" * 40)
+    blob = ObjectId(upstream.id("v1:README"))
+    assert not store.objects.has(missing)
+    assert store.objects.has(blob)
+    with pytest.raises(MissingObjectError):
+        store.objects.read(missing)
+    end_children("cat-file")
+    for ask in (store.objects.read, store.objects.has):
+        with pytest.raises(UnavailableError, match="cat-file ended"):
+            ask(blob)
+
+
+def end_children(command: str) -> None:
+    """Kill those processes that we started with this word among their arguments."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    found = [
+        int(child)
+        for child in children
+        if command in Path(f"/proc/{child}/cmdline").read_text().split("\0")
+    ]
+    assert found
+    for child in found:
+        os.kill(child, signal.SIGKILL)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
 
 
 def test_many_files_are_verified_by_one_process(upstream: Miniature, store: Store) -> None:

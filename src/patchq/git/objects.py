@@ -136,15 +136,18 @@ class Objects:
 
     def _read(self, oid: ObjectId) -> bytes:
         try:
-            found, kind, _, content = cast(
+            found, kind, size, content = cast(
                 "tuple[bytes, bytes, int, bytes]", self._reader.get_object_data(oid)
             )
         except BrokenPipeError as error:
             raise _reader_is_gone() from error
         except ValueError as error:
+            _require_answer(error)
             if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
                 return self._read(oid)
             raise MissingObjectError(oid) from error
+        if len(content) < size:
+            raise _reader_is_gone()
         self._check(ObjectId(found.decode()), kind, content)
         return content
 
@@ -180,7 +183,8 @@ class Objects:
                 oid, kind, *size = row.split()
                 if size:
                     content = process.stdout.read(int(size[0]))
-                    process.stdout.read(1)
+                    if not process.stdout.read(1):
+                        raise _reader_is_gone()
                     self._check(ObjectId(oid.decode()), kind, content)
 
     def verify_files(self, *trees: TreeId) -> None:
@@ -221,7 +225,8 @@ class Objects:
             self._reader.get_object_header(oid)
         except BrokenPipeError as error:
             raise _reader_is_gone() from error
-        except ValueError:
+        except ValueError as error:
+            _require_answer(error)
             return False
         return True
 
@@ -451,6 +456,12 @@ def object_id(kind: bytes, content: bytes) -> ObjectId:
 def _ask(stdin: IO[bytes], oids: Sequence[ObjectId]) -> None:
     with suppress(BrokenPipeError), stdin:
         stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+
+
+def _require_answer(error: ValueError) -> None:
+    """Raise :class:`UnavailableError` unless the reader said of an object that it is missing."""
+    if not str(error).endswith(" missing'"):
+        raise _reader_is_gone() from error
 
 
 def _reader_is_gone() -> UpstreamError:
