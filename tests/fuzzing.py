@@ -270,18 +270,16 @@ class Differential:
 
     def gnu(self, data: bytes) -> None:
         """Raise AssertionError unless GNU patch makes our tree of what is written for quilt."""
-        from patchq.engine.export.formats import for_gnu_patch
-        from patchq.engine.verify.subject import PatchStep
         from patchq.errors import InputError
 
         taken = self._take(data)
         if taken is None:
             return
-        patch, applied = taken
         try:
-            written, strip = for_gnu_patch(self._store, PatchStep(patch, self._tree, applied))
-        except InputError:  # a binary file, a submodule
+            written, strip = self._written_for_quilt(*taken)
+        except InputError:  # a binary file, a submodule, a name that ends in a space
             return
+        applied = taken[1]
         shutil.rmtree(self._scratch, ignore_errors=True)
         shutil.copytree(self._home, self._scratch, ignore=shutil.ignore_patterns(".git"))
         options = ["-F0", "-f", "-N", "-r", "-", "--no-backup-if-mismatch"]
@@ -297,6 +295,18 @@ class Differential:
         self._git(f"--work-tree={self._scratch}", "add", "--all", "--force")
         theirs = self._written()
         assert theirs == applied.tree, f"GNU patch makes {theirs} of it, we {applied.tree}"
+
+    def for_quilt(self, data: bytes) -> bytes:
+        """What is written for quilt of a patch that we take."""
+        taken = self._take(data)
+        assert taken
+        return self._written_for_quilt(*taken)[0]
+
+    def _written_for_quilt(self, patch: Patch, applied: Applied) -> tuple[bytes, int]:
+        from patchq.engine.export.formats import for_gnu_patch
+        from patchq.engine.verify.subject import PatchStep
+
+        return for_gnu_patch(self._store, PatchStep(patch, self._tree, applied))
 
     def _take(self, data: bytes) -> tuple[Patch, Applied] | None:
         from patchq.errors import PatchqError

@@ -99,9 +99,21 @@ def test_a_mail_that_is_not_split_is_read_once() -> None:
         b"dif/f\n+++ b/m\n@@ -8,3 +8,IT\n --git\nnew file mode 1/dev/null\n--- /dev/null\n+++ b/n\n"
         b"@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n",
         b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n\n+++ b/o newline\n",
+        # an empty file that has a line
+        b"--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+\n\\ No newline at end of file\n",
+        # what git would write as a binary patch
+        b"diff --git a/f b/f\n\0\nindex x..8\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+\0\n 3\n",
     ],
 )
 def test_what_is_written_for_quilt_is_what_gnu_patch_reads(tmp_path: Path, data: bytes) -> None:
     differential = fuzzing.Differential(tmp_path)
     differential.gnu(data)
     assert differential.taken
+
+
+def test_a_name_that_gnu_patch_reads_otherwise_is_refused(tmp_path: Path) -> None:
+    differential = fuzzing.Differential(tmp_path)
+    data = b"diff --git a/f b/m \nsimilarity index 100%\nrename from f\nrename to m \n"
+    differential.gnu(data)
+    with pytest.raises(InputError, match="ends in a space"):
+        differential.for_quilt(data)

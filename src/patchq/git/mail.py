@@ -57,10 +57,13 @@ class Mailer:
         ).stdout
 
     def unmoved(self, old: TreeId, new: TreeId) -> bytes:
-        """The same with a file that moved as one that is deleted and one that is added."""
+        """The same for GNU patch: all files as text, and none that moves.
+
+        One that did is deleted and added.
+        """
         self._objects.write_differing((old, new))
         return self._git.run(
-            "diff-tree", "-r", "-p", *_DIFF_FORM, "--no-renames", *_prefixes(1), old, new
+            "diff-tree", "-r", "-p", *_DIFF_FORM, "--text", "--no-renames", *_prefixes(1), old, new
         ).stdout
 
     def mail(self, old: TreeId, new: TreeId, *, message: str, author: str, date: str) -> bytes:

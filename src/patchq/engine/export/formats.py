@@ -125,8 +125,18 @@ def _patches(placed: Placed, snapshot: Snapshot, to: Path) -> Path:
 
 
 def for_gnu_patch(store: Store, step: PatchStep) -> tuple[bytes, int]:
-    """The patch as GNU patch can take it, and its ``-p``."""
+    """The patch as GNU patch can take it, and its ``-p``.
+
+    Raises :class:`InputError` if it cannot.
+    """
     patch = step.patch
+    for path in (path for change in patch.files for path in change.paths):
+        if path.endswith(" "):  # a date may follow a name in a diff
+            raise InputError(
+                f"GNU patch and so quilt cannot be told the name {path!r}, which ends in a space",
+                where=patch.where or Where(patch.name),
+                hint="Take --format git, or a tarball.",
+            )
     if any(change.binary for change in patch.files):
         raise InputError(
             "it changes a binary file, which GNU patch and so quilt cannot do",

@@ -243,6 +243,8 @@ def _is_plain(patch: Patch) -> bool:
     ends = [change for change in patch.files if change.old is None or change.new is None]
     if any(named[path] > 1 for change in ends for path in change.paths):
         return False
+    if any(b"+" in hunk.lines for change in patch.files for hunk in change.hunks):
+        return False  # a line of nothing without an end, which GNU patch refuses
     lines = split_lines(patch.diff)
     sections = layout(lines)
     for section, change in zip(sections, patch.files, strict=True):
