@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine
+from commandline import SOURCES, CommandLine
 from miniature import MakeMiniature, Miniature
 from probing import Bench, lists
 from workspaces import make_workspace
@@ -122,6 +123,20 @@ HOSTILE = {
     "cache": ('load_cache("@host@" READ_WITH_PREFIX x y)\n', {}, "CMakeLists.txt:3"),
     "time": ("file(TIMESTAMP a.cu X)\n", {}, "CMakeLists.txt:3"),
     "name": ('add_library("a b" a.cu)\n', {}, "CMakeLists.txt:3"),
+    # another answer each time
+    "site": ("site_name(X)\nadd_library(${X} a.cu)\n", {}, "CMakeLists.txt:3"),
+    "random": ("string(RANDOM X)\nadd_library(${X} a.cu)\n", {}, "CMakeLists.txt:3"),
+    "a place": (
+        'string(REPLACE / _ X "${CMAKE_SOURCE_DIR}")\nadd_library(l a.cu)\n'
+        'target_compile_definitions(l PRIVATE "X=${X}")\n',
+        {},
+        "CMakeLists.txt:5",
+    ),
+    "a digest of a place": (
+        'string(SHA1 X "${CMAKE_SOURCE_DIR}")\nadd_library(l${X} a.cu)\n',
+        {},
+        "CMakeLists.txt:3",
+    ),
 }
 
 
@@ -307,6 +322,42 @@ def test_what_was_read_is_marked_and_short(bench: Bench) -> None:
     assert notes[0].startswith("words.txt: read by the project")
     assert any("VALUE=www" in note for note in notes)
     assert not any(plain.text in note for note in notes)
+
+
+PLACES = """
+add_library(l a.cu "${CMAKE_COMMAND}.cu" "${CMAKE_CURRENT_BINARY_DIR}/made.cu")
+target_compile_options(l PRIVATE "-I${CMAKE_SOURCE_DIR}/include" "-I${CMAKE_CURRENT_LIST_FILE}")
+target_compile_definitions(l PRIVATE "A=${CMAKE_COMMAND} ${CMAKE_ARGV0} ${CMAKE_ARGV3}"
+  "B=${CMAKE_ROOT}" "C=${CMAKE_BINARY_DIR}/.." "D=${PATCHQ_PROJECT} ${PATCHQ_MACHINE}"
+  "E=${CMAKE_SCRIPT_MODE_FILE}")
+get_filename_component(above "${CMAKE_SOURCE_DIR}/.." ABSOLUTE)
+string(TIMESTAMP time)
+string(RANDOM RANDOM_SEED 7 number)
+target_compile_definitions(l PRIVATE "F=${above} ${time} ${number}")
+option(here "x" "${CMAKE_SOURCE_DIR}/x")
+include(FetchContent)
+FetchContent_Declare(f URL "file://${CMAKE_CTEST_COMMAND}/${CMAKE_SOURCE_DIR}")
+FetchContent_MakeAvailable(f)
+message(WARNING "${CMAKE_COMMAND} ${CMAKE_SOURCE_DIR}")
+"""
+
+
+def test_a_result_says_nothing_of_the_place_and_the_time(
+    miniature: MakeMiniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream = miniature()
+    found = []
+    for name in ("one", "another/place"):
+        home = tmp_path / name
+        home.mkdir(parents=True)
+        monkeypatch.setattr(tempfile, "tempdir", str(home))
+        found.append(evaluated(Bench(upstream, home), PLACES))
+    assert found[0] == found[1]
+    assert not found[0].problems
+    texts = repr(found[0])
+    assert "-I${CMAKE_SOURCE_DIR}/include" in texts
+    for private in (tmp_path, SOURCES, Path.home(), find_cmake().program.parent):
+        assert str(private) not in texts
 
 
 def test_a_trace_that_shows_an_escape_is_no_answer() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
@@ -37,7 +37,7 @@ from patchq.engine.build.flag_lines import Call
 from patchq.engine.build.layout import ProjectFiles, ProjectLayout, is_cmake
 from patchq.engine.build.stored import KeptBuild, kept_builds, placed
 from patchq.engine.build.trace import Reading
-from patchq.engine.build.values import bounded_build, read_marks
+from patchq.engine.build.values import bounded_build, impersonal, read_marks
 from patchq.errors import Where
 from patchq.git.store import Store
 from patchq.model.ids import TreeId
@@ -262,6 +262,7 @@ class _Run:
             cuda=self.job.question.target.cuda,
             shown=self._shown,
             source=self._source,
+            place=self._layout.scratch.name,
         ).build()
         contents = {path: self._text(path) for path in sorted(reads)}
         marks = read_marks(built, contents, self._code) if contents else ()
@@ -272,7 +273,20 @@ class _Run:
                 reads=tuple(contents),
                 problems=(*self._errors(evaluation), *built.problems),
                 notes=(*marks, *built.notes),
-            )
+            ),
+            self._impersonal,
+            self._layout.scratch.name,
+        )
+
+    @cached_property
+    def _impersonal(self) -> Callable[[str], str]:
+        return impersonal(
+            {
+                self._layout.project: "CMAKE_SOURCE_DIR",
+                self._layout.elsewhere / "build": "CMAKE_BINARY_DIR",
+                self.job.program.root: "CMAKE_ROOT",
+                program.STANDINS: "CMAKE_SCRIPT_MODE_FILE",
+            }
         )
 
     def _named(self, evaluation: Evaluation, event: str) -> set[str]:

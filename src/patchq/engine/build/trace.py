@@ -35,6 +35,7 @@ LEAVE = "patchq_leave"
 UNKNOWN_CONTENT = "patchq_unknown_content"
 
 _TARGET_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,200}")  # cmake-policies(7), CMP0037
+_DISGUISE = re.compile(r"MD5|SHA\d+|SHA3_\d+|UUID|HEX|MAKE_C_IDENTIFIER|TOUPPER")
 _FILE_TESTS = frozenset(
     ["EXISTS", "IS_DIRECTORY", "IS_SYMLINK", "IS_READABLE", "IS_WRITABLE", "IS_EXECUTABLE"]
 )
@@ -44,7 +45,7 @@ class Reading:
     """One trace being read.
 
     ``shown`` turns a path of the evaluation into one for people; ``source`` gives the lines of a
-    file of the project.
+    file of the project. ``place`` is in the path of each of its files and stands for this machine.
     """
 
     def __init__(
@@ -54,8 +55,10 @@ class Reading:
         cuda: str,
         shown: Callable[[str], str],
         source: Callable[[str], Sequence[str]],
+        place: str,
     ):
         self._calls = calls
+        self._place = place
         self._shown = shown
         self._source = source
         self._asking: dict[str, list[int]] = {}
@@ -249,6 +252,17 @@ class Reading:
                 where = Where(call.file, number)
                 self._problem(where, "$ENV{…}: the environment is not known without the machine")
 
+    def _string(self, _index: int, call: Call) -> None:
+        """What is random, or made of a place beyond recognition, is another one each time."""
+        operation = call.arguments[0]
+        if operation == "RANDOM" and "RANDOM_SEED" not in call.arguments:
+            self._problem(call.where, "string(RANDOM …): without RANDOM_SEED it is not known")
+        elif _DISGUISE.fullmatch(operation) and any(
+            self._place in word for word in call.arguments[1:]
+        ):
+            text = f"string({operation} …) of a path: it depends on the place of the evaluation"
+            self._problem(call.where, text)
+
     def _run(self, _index: int, call: Call) -> None:
         self._note(call, "runs a program; taken to succeed and to print nothing")
 
@@ -361,6 +375,7 @@ _COMMANDS: dict[str, Callable[[Reading, int, Call], None]] = {
     "option": Reading._option,
     "set_property": Reading._set_property,
     "set_source_files_properties": Reading._source_properties,
+    "string": Reading._string,
     "set_target_properties": Reading._target_properties,
     "target_compile_definitions": Reading._compile_definitions,
     "target_compile_options": Reading._compile_options,

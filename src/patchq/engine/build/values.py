@@ -1,15 +1,16 @@
 """What upstream's evaluation may put into a report or a manifest: short, and marked if it was read.
 
 A project can make a target, a flag or a definition of what ``file(READ)`` gave it, which then
-stands in no line of its CMake files.
+stands in no line of its CMake files. Places of this machine are shown as variables of CMake.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 from patchq.errors import Where
 from patchq.model.verification import Build, Flag, Remark
@@ -20,6 +21,7 @@ LIMIT = 1000
 _SHOWN = 200
 _SEPARATORS = re.compile(r"""[\s;"'()\[\]]+""")
 _MOST_WORDS = 10_000
+_PUBLIC = 3  # /usr/share is everybody's
 
 
 def bounded(text: str) -> str:
@@ -34,28 +36,58 @@ def bounded(text: str) -> str:
     return f"{text[:_SHOWN]}… ({len(text)} characters, sha256 {digest})"
 
 
-def bounded_build(build: Build) -> Build:
-    """``build`` with no value longer than :data:`LIMIT`."""
+def impersonal(places: Mapping[Path, str]) -> Callable[[str], str]:
+    """What shows ``places``, and those above that may be private, by the variables' names.
 
+    >>> shown = impersonal({Path("/home/me/tmp/x/project"): "CMAKE_SOURCE_DIR"})
+    >>> shown("-I/home/me/tmp/x/project/include -I/home/me/tmp -I/home")
+    '-I${CMAKE_SOURCE_DIR}/include -I${CMAKE_SOURCE_DIR}/../.. -I/home'
+    """
+    names: dict[str, str] = {}
+    for place, variable in places.items():
+        up = [place, *(parent for parent in place.parents if len(parent.parts) > _PUBLIC)]
+        for steps, above in enumerate(up):
+            names.setdefault(str(above), f"${{{variable}}}{'/..' * steps}")
+    longest = sorted(names, key=len, reverse=True)
+    found = re.compile("|".join(map(re.escape, longest)))
+    return lambda text: found.sub(lambda match: names[match[0]], text)
+
+
+def bounded_build(build: Build, shown: Callable[[str], str], place: str) -> Build:
+    """``build`` with texts as they are ``shown``, and none longer than :data:`LIMIT`.
+
+    What still has ``place`` in it, the name of the directory of the evaluation, is a problem.
+    """
+    found = _shown_build(build, lambda text: bounded(shown(text)))
+    told = [
+        Remark(f"{value}: depends on the place where it is evaluated", where)
+        for value, where in _values(found)
+        if place in value
+    ]
+    found = replace(found, problems=(*found.problems, *dict.fromkeys(told)))
+    return _shown_build(found, lambda text: text.replace(place, "…"))
+
+
+def _shown_build(build: Build, shown: Callable[[str], str]) -> Build:
     def flags(items: tuple[Flag, ...]) -> tuple[Flag, ...]:
-        return tuple(replace(item, text=bounded(item.text)) for item in items)
+        return tuple(replace(item, text=shown(item.text)) for item in items)
 
     def remarks(items: tuple[Remark, ...]) -> tuple[Remark, ...]:
-        return tuple(replace(item, text=bounded(item.text)) for item in items)
+        return tuple(replace(item, text=shown(item.text)) for item in items)
 
     return replace(
         build,
         targets=tuple(
             replace(
                 target,
-                name=bounded(target.name),
+                name=shown(target.name),
                 groups=tuple(
                     replace(
                         group,
-                        sources=tuple(map(bounded, group.sources)),
+                        sources=tuple(map(shown, group.sources)),
                         flags=flags(group.flags),
                         definitions=flags(group.definitions),
-                        archs=tuple(map(bounded, group.archs)),
+                        archs=tuple(map(shown, group.archs)),
                     )
                     for group in target.groups
                 ),
@@ -65,14 +97,14 @@ def bounded_build(build: Build) -> Build:
         fetched=tuple(
             replace(
                 item,
-                name=bounded(item.name),
-                url=bounded(item.url),
-                digest=item.digest and bounded(item.digest),
-                revision=item.revision and bounded(item.revision),
+                name=shown(item.name),
+                url=shown(item.url),
+                digest=item.digest and shown(item.digest),
+                revision=item.revision and shown(item.revision),
             )
             for item in build.fetched
         ),
-        defaults=tuple((bounded(name), bounded(value)) for name, value in build.defaults),
+        defaults=tuple((shown(name), shown(value)) for name, value in build.defaults),
         problems=remarks(build.problems),
         notes=remarks(build.notes),
     )

@@ -400,6 +400,18 @@ endmacro()
 
 __include("${PATCHQ_MACHINE}")
 
+# Where CMake and this file are on the machine is nothing that a build may depend on.
+foreach(patchq_name IN ITEMS COMMAND CPACK_COMMAND CTEST_COMMAND)
+  set(CMAKE_${patchq_name} "${PATCHQ_ELSEWHERE}/${patchq_name}")
+endforeach()
+foreach(patchq_number RANGE ${CMAKE_ARGC})
+  unset(CMAKE_ARGV${patchq_number})
+endforeach()
+unset(CMAKE_ARGC)
+unset(CMAKE_SCRIPT_MODE_FILE)
+unset(PATCHQ_MACHINE CACHE)
+unset(PATCHQ_REPLACED CACHE)
+
 # --- the project ------------------------------------------------------------------------------
 
 __include("${PATCHQ_PROJECT}/CMakeLists.txt")
