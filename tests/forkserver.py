@@ -40,7 +40,8 @@ class Harm:
 
     ``kind`` is the name of a signal, such as KILL, which comes just before the step, or of an
     error, such as ENOSPC, with which that step and all later ones fail. ``git`` kills the
-    ``at``-th git as soon as it has been started, ``files`` lets only ``at`` files be open.
+    ``at``-th git as soon as it has been started, ``files`` lets only ``at`` files be open, and
+    with ``reader`` nobody reads descriptor ``at``.
     """
 
     kind: str
@@ -144,6 +145,11 @@ class _Harmer:
         elif self._harm.kind == "files":
             limit = self._harm.at
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        elif self._harm.kind == "reader":
+            reading, writing = os.pipe()
+            os.close(reading)
+            os.dup2(writing, self._harm.at)
+            os.close(writing)
         else:
             if self._error is None and self._harm.kind != "KILL":
                 # ignored in what runs behind nohup or a shell's ``&``

@@ -8,6 +8,7 @@ The flow of a conflict has a harness of its own (``test_kill.py``).
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -69,7 +70,9 @@ def test_a_killed_git(ground: Ground, name: str, every: bool) -> None:
     scene = ground.scene(name)
     for step in places(name, "git", scene.steps("git"), None if every else 1):
         harm = Harm("git", step)
-        check(scene.befall(harm), harm)
+        done = scene.befall(harm)
+        check(done, harm)
+        assert not re.search("missing|damaged", done.stderr), (harm, done.stderr)
         scene.check(settled=True)
         count("killed gits")
 
@@ -85,6 +88,17 @@ def test_a_signal(ground: Ground, name: str, every: bool) -> None:
         assert done.returncode in expected, (kind, step, done.stderr)
         scene.check(settled=True)
         count("signals")
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_reader_who_leaves(ground: Ground, name: str) -> None:
+    """As in ``patchq COMMAND | head -1``: what was begun is done, and the exit code is its own."""
+    scene = ground.scene(name)
+    for descriptor in (1, 2):
+        done = scene.befall(Harm("reader", descriptor))
+        assert done.returncode == scene.trial.code, (descriptor, done.stderr)
+        assert ground.content() == scene.after
+        count("readers who left")
 
 
 @_FORMS

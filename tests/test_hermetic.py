@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,29 @@ from patchq.model.workspace import Workspace
 TEXT = "".join(f"line {number}\n" for number in range(30))
 
 
+class Start(Enum):
+    """The working directory of a command; but for the first it has ``-C WORKSPACE``."""
+
+    WORKSPACE = auto()
+    ROOT = auto()
+    DELETED = auto()
+    REPOSITORY = auto()
+
+
 @dataclass(frozen=True)
 class Setting:
-    """Lines of ``~/.gitconfig``, variables of the environment, a umask."""
+    """Lines of ``~/.gitconfig``, variables of the environment, a umask, places.
+
+    ``place`` is the workspace's path below the home directory, ``start`` says where the command
+    is started, ``lacks`` which variables the environment does not have.
+    """
 
     config: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     umask: int = 0o022
+    place: str = "workspace"
+    start: Start = Start.WORKSPACE
+    lacks: tuple[str, ...] = ()
 
 
 def _config(key: str, value: str) -> Setting:
@@ -135,6 +152,22 @@ VARIABLES = {
     "SOURCE_DATE_EPOCH": "1",
     "XDG_CONFIG_HOME": "/nonexistent",
 }
+PLACES = {
+    "a newline": "work\nspace",
+    "spaces at the ends": " work space ",
+    "a colon": "work:space",
+    "a quote and a dollar": "w'o\"rk$HOME`x`",
+    "a backslash": "work\\space",
+    "glob characters": "w*[o]?rk{a,b}",
+    "letters beyond ASCII": "wörk/空間",
+    "bytes that are no UTF-8": "w\udcffrk",
+    "a leading dash": "-C",
+    "a hash": "#work;space=1",
+    "an escape": "w\x1b[31mork",
+    "a percent sign": "work%sspace%20",
+    "the name .git": ".git/x",
+    "many directories": "/".join(["deep"] * 40),
+}
 SETTINGS: dict[str, Setting] = {
     **{key: _config(key, value) for key, value in CONFIG.items()},
     **{name: Setting(environment={name: value}) for name, value in VARIABLES.items()},
@@ -142,6 +175,10 @@ SETTINGS: dict[str, Setting] = {
     "umask 077": Setting(umask=0o077),
     "umask 777": Setting(umask=0o777),
     "broken gitconfig": Setting(config="[diff\n x = = \n"),
+    **{f"a path with {kind}": Setting(place=place) for kind, place in PLACES.items()},
+    **{f"started in {start.name}": Setting(start=start) for start in Start},
+    "no HOME": Setting(lacks=("HOME",)),
+    "HOME is no directory": Setting(environment={"HOME": "/dev/null"}),
 }
 _NOT_TOGETHER = ("broken gitconfig", "umask 000", "umask 077")
 
@@ -152,7 +189,8 @@ def together() -> Setting:
     environment: dict[str, str] = {}
     for setting in chosen:
         environment |= setting.environment
-    return Setting("".join(setting.config for setting in chosen), environment, 0o777)
+    config = "".join(setting.config for setting in chosen)
+    return Setting(config, environment, 0o777, "w ö\n#:'rk", Start.DELETED)
 
 
 @pytest.fixture(scope="module")
@@ -186,44 +224,67 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-def outcome(start: Workspace, home: Path, setting: Setting) -> dict[str, str]:
+def outcome(begun: Workspace, home: Path, setting: Setting) -> dict[str, str]:
     """Digests of all that comes out of import, rebase and export."""
     home.mkdir()
-    root = home / "workspace"
-    shutil.copytree(start.root, root)
+    root = home / setting.place
+    shutil.copytree(begun.root, root)
     (home / ".gitconfig").write_text(setting.config)
     (home / "attributes").write_text("* text eol=crlf\n*.patch binary\n")
     (home / "excludes").write_text("*\n")
+    made = home / "out.tar.xz"
+    commands = (
+        ("import", str(root / "late.patch"), "--tag", "v1", "--author", "A <a@b>"),
+        ("rebase", "--onto", "v2"),
+        ("export", "v2", "--format", "tar.xz", "-o", str(made)),
+    )
+    for command in commands:
+        done = _run(command, root, home, setting)
+        assert done.returncode == 0, done.stderr
+    files = [file for file in sorted((root / "series").rglob("*")) if file.is_file()]
+    found = {str(file.relative_to(root)): file for file in files} | {made.name: made}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in found.items()}
+
+
+def _run(
+    command: tuple[str, ...], root: Path, home: Path, setting: Setting
+) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "PYTHONPATH": SOURCES,
         **setting.environment,
     }
-    made = home / "out.tar.xz"
-    commands = (
-        ("import", "late.patch", "--tag", "v1", "--author", "A <a@b>"),
-        ("rebase", "--onto", "v2"),
-        ("export", "v2", "--format", "tar.xz", "-o", str(made)),
+    words = [sys.executable, "-m", "patchq", *command]
+    if setting.start is not Start.WORKSPACE:
+        words[3:3] = ["-C", str(root)]
+    directory = _directory(root, home, setting.start)
+    if setting.start is Start.DELETED:
+        words = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *words]
+    return subprocess.run(
+        words,
+        cwd=directory,
+        env={name: environment[name] for name in environment.keys() - set(setting.lacks)},
+        umask=setting.umask,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "patchq", *command],
-            cwd=root,
-            env=environment,
-            umask=setting.umask,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    files = [*sorted((root / "series").rglob("*")), made]
-    return {
-        str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in files
-        if file.is_file()
-    }
+
+
+def _directory(root: Path, home: Path, start: Start) -> Path:
+    if start is Start.WORKSPACE:
+        return root
+    if start is Start.ROOT:
+        return Path("/")
+    directory = home / "elsewhere"
+    directory.mkdir(exist_ok=True)
+    if start is Start.REPOSITORY:  # of somebody else, with a configuration that git cannot read
+        (directory / ".git").mkdir(exist_ok=True)
+        (directory / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        (directory / ".git/config").write_text("[core]\n\tbare = = x\n")
+    return directory
 
 
 @pytest.fixture(scope="module")
