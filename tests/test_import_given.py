@@ -6,10 +6,14 @@ import bz2
 import gzip
 import lzma
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from test_import import EDIT, LINES, TEN, Bench, bench, edited, plain_diff
+
+from patchq.engine.importing import read
+from patchq.errors import InputError
 
 __all__ = ["bench"]
 
@@ -231,6 +235,15 @@ def test_compressed_patches_are_read(bench: Bench, pack: object, end: str) -> No
     assert done.returncode == 0, done.stderr
     assert "read what is in it" in done.stderr
     assert bench.series() == "x.patch\n"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_bomb_is_not_unpacked(
+    pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read, "UNPACKED_LIMIT", 1 << 20)
+    with pytest.raises(InputError, match="more than 1 MiB"):
+        read.read_given("x.patch", pack(bytes(2 << 20)))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from email import message_from_bytes
+from io import BytesIO
 from pathlib import PurePath
+from typing import IO, cast
 
 from patchq.engine.series.message import slug
 from patchq.engine.series.naming import patch_name
@@ -41,12 +43,15 @@ _MIME_ENCODED = re.compile(
 )
 _COUNT = re.compile(r"\[[^\]]*?(\d+)/(\d+)\]")
 
-_COMPRESSED: dict[bytes, tuple[str, tuple[str, ...], Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": ("gzip", (".gz",), gzip.decompress),
-    b"\xfd7zXZ\0": ("xz", (".xz",), lzma.decompress),
-    b"BZh": ("bzip2", (".bz2",), bz2.decompress),
+_COMPRESSED: dict[bytes, tuple[str, tuple[str, ...], Callable[[IO[bytes]], IO[bytes]]]] = {
+    b"\x1f\x8b": ("gzip", (".gz",), lambda raw: cast("IO[bytes]", gzip.GzipFile(fileobj=raw))),
+    b"\xfd7zXZ\0": ("xz", (".xz",), lzma.LZMAFile),
+    b"BZh": ("bzip2", (".bz2",), bz2.BZ2File),
 }
 """By the bytes that they begin with: what to call them, their endings, what reads them."""
+
+UNPACKED_LIMIT = 256 << 20
+"""A file that unpacks to more bytes than this is refused."""
 
 _NOT_A_PATCH = (
     (
@@ -221,9 +226,15 @@ def _unpacked(file: str, raw: bytes) -> tuple[bytes, str, list[Notice]]:
     for magic, (what, endings, unpack) in _COMPRESSED.items():
         if raw.startswith(magic):
             try:
-                raw = unpack(raw)
+                with unpack(BytesIO(raw)) as unpacked:
+                    raw = unpacked.read(UNPACKED_LIMIT + 1)
             except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
                 raise InputError(f"damaged {what} data: {error}", where=Where(file)) from error
+            if len(raw) > UNPACKED_LIMIT:
+                raise InputError(
+                    f"it unpacks to more than {UNPACKED_LIMIT >> 20} MiB, the most that is read",
+                    where=Where(file),
+                )
             title = next((file.removesuffix(end) for end in endings if file.endswith(end)), file)
             notices.append(Notice(Where(file), f"compressed by {what}: read what is in it"))
             break
