@@ -272,6 +272,11 @@ def test_newer_tags() -> None:
     assert newer_tags(_lock("v1.2", "main-ahead", "v1.3"), tags) == ("v1.9.post1", "v1.10")
     assert newer_tags(_lock("v1.9"), tags, pre=True)[-1] == "v2.0rc1"
     assert newer_tags(_lock("v3"), tags) == ()
+    assert newer_tags(_lock("3.6b"), ["3.6a", "3.7c", "3.7", "3.7a", "3.8-rc"])[-2:] == (
+        "3.7a",
+        "3.7c",
+    )
+    assert newer_tags(_lock("X_1_1_0l"), ["X_1_1_0", "X_1_1_1", "X_1_0_2z"]) == ("X_1_1_1",)
     with pytest.raises(InputError, match="no base"):
         newer_tags(_lock("main-ahead"), tags)
 

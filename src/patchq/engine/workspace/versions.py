@@ -8,12 +8,21 @@ from packaging.version import InvalidVersion, Version
 
 from patchq.model.lock import Lock
 
+_LETTER = re.compile(r"(\d+(?:\.\d+)*)([a-z])")
+
 
 def version_of(name: str) -> tuple[str, Version] | None:
-    """The letters that ``name`` begins with, and the version after them (PEP 440)."""
+    """The letters that ``name`` begins with, and the version after them (PEP 440).
+
+    Two more spellings of upstreams are read: ``1_1_1`` for ``1.1.1``, and a lone letter at the end
+    for a release after the one without (``3.7a``, ``1.1.1w``), where PEP 440 has one before it.
+    """
     prefix, rest = re.match(r"(\D*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
+    dotted = re.sub(r"(?<=\d)_(?=\d)", ".", rest)
+    if later := _LETTER.fullmatch(dotted):
+        dotted = f"{later[1]}.post{ord(later[2]) - ord('a') + 1}"
     try:
-        return prefix, Version(rest)
+        return prefix, Version(dotted)
     except InvalidVersion:
         return None
 
