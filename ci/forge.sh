@@ -1,13 +1,17 @@
 # What differs between forges: sourced by watch.sh and review.sh.
-# PATCHQ_FORGE is github (its command line gh) or gitlab (glab); each reads its token from the environment.
+# PATCHQ_FORGE is github (by its command line gh) or gitlab (by its API, see gitlab.py); each reads its token from the
+# environment.
 
 forge=${PATCHQ_FORGE:-github}
+mark='<!-- patchq -->'
+
+gitlab() { python3 "$here/gitlab.py" "$@"; }
 
 # request_for BRANCH: the number of the open request from it, empty if there is none
 request_for() {
     case "$forge" in
         github) gh pr list --head "$1" --state open --json number --jq '.[0].number // empty' ;;
-        gitlab) glab mr list --source-branch "$1" --output json | sed -n 's/.*"iid": *\([0-9]*\).*/\1/p' | head -1 ;;
+        gitlab) gitlab request_for "$1" ;;
     esac
 }
 
@@ -15,7 +19,7 @@ request_for() {
 open_request() {
     case "$forge" in
         github) gh pr create --head "$1" --base "$2" --title "$3" --body-file "$4" ;;
-        gitlab) glab mr create --source-branch "$1" --target-branch "$2" --title "$3" --description "$(cat "$4")" --yes ;;
+        gitlab) gitlab open_request "$@" ;;
     esac
 }
 
@@ -23,15 +27,25 @@ open_request() {
 update_request() {
     case "$forge" in
         github) gh pr edit "$1" --title "$2" --body-file "$3" ;;
-        gitlab) glab mr update "$1" --title "$2" --description "$(cat "$3")" ;;
+        gitlab) gitlab update_request "$@" ;;
     esac
 }
 
-# comment NUMBER FILE: one comment, written over at the next run
+# comment NUMBER FILE: one comment, known by its first line, which the next run writes over
 comment() {
     case "$forge" in
-        github) gh pr comment "$1" --body-file "$2" --edit-last --create-if-none ;;
-        gitlab) glab mr note "$1" --message "$(cat "$2")" --unique ;;
+        github)
+            local id
+            id=$(gh api "repos/{owner}/{repo}/issues/$1/comments" --paginate \
+                --jq ".[] | select(.body | startswith(\"$mark\")) | .id") || return
+            id=${id%%[!0-9]*}
+            if [ -n "$id" ]; then
+                gh api --method PATCH "repos/{owner}/{repo}/issues/comments/$id" --field "body=@$2" --silent
+            else
+                gh pr comment "$1" --body-file "$2"
+            fi
+            ;;
+        gitlab) gitlab comment "$@" ;;
     esac
 }
 
@@ -40,7 +54,8 @@ output() {
     if [ -n "${GITHUB_OUTPUT:-}" ]; then echo "$1=$2" >>"$GITHUB_OUTPUT"; fi
 }
 
-# findings COMMAND…: run it; exit code 1 (findings) is no failure here, and is remembered in $found
+# findings COMMAND…: run it; exit code 1 (findings) is no failure here, and is remembered in $found.
+# Not for a pipe: what is remembered there is lost.
 found=0
 findings() {
     local code=0

@@ -17,6 +17,16 @@ if [ -z "$tag" ]; then
 fi
 
 branch="patchq/$tag"
+user=${PATCHQ_NAME:-patchq}
+mail=${PATCHQ_EMAIL:-patchq@localhost}
+pushed=$(git ls-remote origin "refs/heads/$branch" | cut -f 1)
+if [ -n "$pushed" ]; then
+    git fetch -q --depth 1 origin "$pushed"
+    if [ "$(git show -s --format=%ce "$pushed")" != "$mail" ]; then
+        echo "$branch has commits of others; it is left as it is"
+        exit 0
+    fi
+fi
 git checkout -q -B "$branch"
 patchq lock "$tag"
 findings patchq rebase --onto "$tag" --keep-going
@@ -26,9 +36,11 @@ findings patchq report --all --format html -o "$page"
 output page "$page"
 
 git add upstream.lock series
-git -c user.name="${PATCHQ_NAME:-patchq}" -c user.email="${PATCHQ_EMAIL:-patchq@localhost}" \
-    commit -q -m "Rebase the series onto $tag"
-git push -q --force origin "$branch"
+GIT_AUTHOR_NAME=$user GIT_AUTHOR_EMAIL=$mail GIT_COMMITTER_NAME=$user GIT_COMMITTER_EMAIL=$mail \
+    git commit -q -m "Rebase the series onto $tag"
+if [ -z "$pushed" ] || ! git diff --quiet "$pushed" HEAD; then
+    git push -q --force-with-lease="$branch:$pushed" origin "$branch"
+fi
 title="Rebase the series onto $tag"
 request=$(request_for "$branch")
 if [ -n "$request" ]; then
