@@ -36,6 +36,7 @@ from patchq.model.verdict import (
     PatchReport,
     Verdict,
 )
+from patchq.model.words import some
 
 _CARRIED = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
 _SEPARATOR = re.compile(r"\.|::")
@@ -331,7 +332,8 @@ class _Standing:
 def _lost_evidence(lost: Lost, stands: Sequence[_Standing]) -> Evidence:
     name = lost.patch.name
     places = [unit_words(item.unit) for item in stands if item.lost is lost]
-    does = f"{', '.join(places)} edits what {name} brings" if places else f"stands on {name}"
+    edit = "edits" if len(places) == 1 else "edit"
+    does = f"{some(places)} {edit} what {name} brings" if places else f"stands on {name}"
     return Evidence(EvidenceKind.REQUIRES, f"{does}, which is not carried ({lost.became})")
 
 
