@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -402,11 +403,14 @@ def test_order_and_held_patches(series: Series) -> None:
         evidence=(),
         content=series.patches["app.patch"],
     )
-    (workspace.series_path("v2") / "retired.yaml").write_bytes(render_retired([held]))
+    (workspace.series_path("v2") / "retired.yaml").write_bytes(
+        render_retired([held, replace(held, name="other.patch")])
+    )
     found = failures(verified(series, workspace), "requires")
     assert found == [
         "is held for review: `patchq resolve old.patch v2` opens its conflict, "
         "`patchq drop old.patch --tag v2 --reason WHY` leaves it out",
+        "is held for review as well",
         "app.patch requires base.patch, which is missing from the series",
     ]
 

@@ -41,16 +41,17 @@ def continuity(project: Project, selection: Selection) -> Section:
 def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
     """Nothing is held, no retired patch ``resurfaced``, and each stands behind what it requires."""
     tag = selection.directory.tag
+    waiting = [r.name for r in selection.directory.retired if r.standing is RecordState.HELD]
     failures = [
         Failure(
-            f"is held for review: `patchq resolve {record.name} {tag}` opens its conflict, "
-            f"`patchq drop {record.name} --tag {tag} --reason WHY` leaves it out",
-            patch=record.name,
+            "is held for review as well"
+            if number
+            else f"is held for review: `patchq resolve {name} {tag}` opens its conflict, "
+            f"`patchq drop {name} --tag {tag} --reason WHY` leaves it out",
+            patch=name,
         )
-        for record in selection.directory.retired
-        if record.standing is RecordState.HELD
+        for number, name in enumerate(waiting)
     ]
-    held = len(failures)
     try:
         require_order(selection)
     except InputError as error:
@@ -65,7 +66,7 @@ def order(selection: Selection, resurfaced: Sequence[Remembered]) -> Section:
         )
         for item in resurfaced
     )
-    words = f"{held} held" if held else "nothing held"
+    words = f"{len(waiting)} held" if waiting else "nothing held"
     return Section("requires", f"{count} X-Requires, {words}", tuple(failures))
 
 
