@@ -11,6 +11,10 @@ from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
 import patchq
+from patchq.api.importing import ImportOptions, as_guard
+from patchq.engine.rebase.solving.resolve import Opened
+from patchq.engine.series.edits import Place, Side
+from patchq.engine.series.header_edit import set_field
 from patchq.model.export_format import ExportFormat
 from patchq.model.verdict import Action, Verdict
 
@@ -76,15 +80,114 @@ def test_a_morning_in_python(root: Path, tmp_path: Path) -> None:
         workspace.rebase("v3")
     assert list(workspace.series_names) == ["v1", "v2"]
 
+    under_way = workspace.rebase_under_way
+    assert under_way is not None
+    assert under_way.stopped == "a.patch"
+    with pytest.raises(patchq.PatchqError, match=r"a\.txt"):
+        workspace.continue_rebase()
+    worktree = workspace.files.state_dir / "worktree"
+    lines = "".join(f"line {number}\n" for number in range(20))
+    (worktree / "a.txt").write_text(lines.replace("line 3", "both"))
+    git("add", "a.txt", cwd=worktree)
+    decided, rebased = workspace.continue_rebase()
+    assert decided is not None
+    assert decided.patch == "a.patch"
+    assert rebased.stop is None
+    assert rebased.carried == ("a.patch", "b.patch")
+    assert workspace.rebase_under_way is None
+    assert workspace.gaps("v3") == ()
+
+
+def git(*args: str, cwd: Path) -> None:
+    subprocess.run(["git", *args], cwd=cwd, check=True, capture_output=True)
+
+
+def test_changes_of_a_series(root: Path) -> None:
+    workspace = patchq.Workspace.open(root)
+    edited = workspace.rename("b", "low", dry_run=True)
+    assert edited.new.series.names == ("a.patch", "low.patch")
+    assert workspace.last_change is None
+
+    workspace.move(["b"], Place(Side.BEFORE))
+    assert workspace.files.series("v1").names == ("b.patch", "a.patch")
+    assert workspace.drop(["a"], "not needed").changes.written.keys() == {"series", "retired.yaml"}
+    assert workspace.revive("a").new.series.names == ("b.patch", "a.patch")
+    workspace.guard("a", [as_guard("slim")])
+    assert [row.active for row in workspace.listing().rows] == [True, False]
+    assert [row.active for row in workspace.listing(guards=["slim"]).rows] == [True, True]
+    assert workspace.touched()[1] == {"b.txt": ("b.patch",)}
+    assert workspace.compare_guards("v1", ["slim"]).added == ("a.patch",)
+    workspace.edit_header("b", lambda patch: set_field(patch, "X-Kind", "fix"))
+    assert workspace.files.load("v1").patches["b.patch"].header.kind == "fix"
+    assert workspace.undo().label == "header b.patch --tag v1"
+    assert workspace.fix() == ()
+
+    opened = workspace.edit(new=("c", "Add a line"))
+    worktree = workspace.files.state_dir / "edit"
+    (worktree / "c.txt").write_text("new\n")
+    refreshed = workspace.refresh(amend=True)
+    assert refreshed is not None
+    assert refreshed.edit == opened
+    assert workspace.files.series("v1").names == ("b.patch", "c.patch", "a.patch")
+    workspace.edit()
+    assert workspace.abort_edit().head
+
+
+def test_what_is_held_is_resolved_and_ported(root: Path) -> None:
+    workspace = patchq.Workspace.open(root)
+    rebased = workspace.rebase("v3", source="v1", keep_going=True)
+    assert rebased.carried == ("b.patch",)
+    assert workspace.held("v3").roots == ("a.patch",)
+    opened = workspace.resolve("a", "v3")
+    assert isinstance(opened, Opened)
+    assert opened.conflicts == ("a.txt",)
+    assert workspace.abort_resolve() == "a.patch"
+
+    (ported,) = workspace.port(["a"], ["v2"], dry_run=True)
+    assert ported.added == ("a.patch",)
+    assert "v2" not in workspace.series_names
+    (ported,) = workspace.port(["a"], ["v2"])
+    assert workspace.files.series("v2").names == ("a.patch",)
+    assert workspace.compare("v1", "v2").old == "v1"
+
+
+def test_patches_come_in(root: Path, upstream: Miniature, tmp_path: Path) -> None:
+    workspace = patchq.Workspace.open(root)
+    file = tmp_path / "c.diff"
+    file.write_bytes(upstream.bare_diff("v1", {"c.txt": "more\n"}))
+    found, tag = workspace.collect([str(file)])
+    assert tag is None
+    assert workspace.triage(found, ImportOptions()).files[0].best is not None
+    result = workspace.import_patches([str(file)], "v1")
+    assert not result.has_failures
+    assert workspace.files.series("v1").names == ("a.patch", "b.patch", "c.patch")
+    again = workspace.import_patches([str(file)], "v1")
+    assert [one.error.message for one in again.batch.failures] == [
+        "c.patch is in the series on v1 already"
+    ]
+
+    (brought,) = workspace.backport(["4"], onto="v2", main="main", dry_run=True)
+    assert [patch.name for patch in brought.patches] == ["collide-pr4.patch"]
+    found_bases, added = workspace.lock_bases("dev=main", after="v3")
+    assert added == ("dev",)
+    assert [base.name for base, _ in workspace.moved("v1", "v2")] == ["v1", "v2"]
+    assert workspace.newer_tags() == ()
+    assert found_bases[0].base.commit == upstream.commit_id("main")
+    assert "# v2" in workspace.notes("v2", "v1")
+
 
 def test_the_page_shows_what_runs(root: Path, tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent / "docs" / "how-to" / "python.md").read_text()
-    code = page.split("```python\n")[1].split("```")[0]
+    code = "".join(block.split("```")[0] for block in page.split("```python\n")[1:])
     target = repr(str(tmp_path / "t.tar"))
     code = code.replace('"downstream"', repr(str(root))).replace('"tree.tar"', target)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout.splitlines()[0] == "clean a.patch"
+    clean, moved, _, names, review, carried = done.stdout.splitlines()
+    assert (clean, moved) == ("clean a.patch", "moved b.patch")
+    assert names == "('a.patch', 'lower-it.patch')"
+    assert review == "needs review: a.patch"
+    assert carried == "('b.patch',)"
     assert (tmp_path / "t.tar").is_file()
 
 

@@ -13,12 +13,7 @@ from patchq.cli.session import session
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from patchq.cli.session import Session
-    from patchq.engine.backport.backport import BackportTerms, Brought, PrerequisiteMode
-    from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
-    from patchq.model.series import Guard
+    from patchq.engine.backport.backport import PrerequisiteMode
 
 
 def backport(
@@ -73,34 +68,27 @@ def backport(
       patchq backport c14312a66420 --guard experiment
       patchq backport --file 36186.diff --onto v0.5.18
     """
-    from patchq.engine.backport.backport import Backporter
-    from patchq.engine.backport.upstream_change import ChangeReader
-    from patchq.engine.workspace.transaction import Transaction
-
     here = session(context)
     if not requests and not file:
         raise InputError("nothing is asked for", hint="Name a PR, a commit or a range, or --file.")
     if name is not None and len(requests or ()) + len(file or ()) > 1:
         raise InputError("--name names one patch", hint="Bring the changes one by one.")
     tag = onto or here.newest_series
-    patterns = (*here.settings.backport_exclude, *(exclude or ()))
-    changes = ChangeReader(here.store, here.settings, patterns)
-    with here.writing() as workspace, here.progress("backport") as progress:
-        directory = workspace.load_or_empty(tag)
-        wanted = _wanted(here, changes, tag, requests or (), file or (), main)
-        terms = _terms(guard or (), name, _company(with_prerequisites, squash), limit)
-        backporter = Backporter(here.project, directory, changes, terms)
-        brought: list[Brought] = []
-        for number, (change, source) in enumerate(wanted, 1):
-            progress(number, len(wanted), change.title)
-            brought.append(backporter.bring(change, source))
-            if not brought[-1].patches:
-                break
-        done = all(one.patches for one in brought)
-        if done and not dry_run:
-            transaction = Transaction(workspace, here.typed(tag, "--onto"))
-            backporter.stage(transaction)
-            transaction.commit()
+    with here.progress("backport") as progress:
+        brought = here.api.backport(
+            requests or (),
+            file or (),
+            tag,
+            name=name,
+            guards=guard or (),
+            exclude=exclude or (),
+            main=main,
+            prerequisites=_mode(with_prerequisites, squash),
+            limit=limit,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    done = all(one.patches for one in brought)
     for notice in (notice for one in brought for notice in one.notices):
         here.notice(notice)
     from patchq.report.backport import render_json, render_text
@@ -112,62 +100,12 @@ def backport(
     return 0 if done else 1
 
 
-def _wanted(
-    here: Session,
-    changes: ChangeReader,
-    tag: str,
-    requests: Sequence[str],
-    files: Sequence[Path],
-    main: str | None,
-) -> list[tuple[UpstreamChange, str | None]]:
-    """The changes asked for, in order, each with where it comes from if that is a file."""
-    import sys
-
-    from patchq.engine.backport.requests import Sources
-    from patchq.engine.importing.cut_from import OriginFinder
-    from patchq.engine.workspace.main_branch import main_tip
-
-    tip = main_tip(here.project, main)
-    sources = Sources(here.project, changes, tip, terminal=sys.stderr.isatty())
-    wanted: list[tuple[UpstreamChange, str | None]] = []
-    for request in requests:
-        located = sources.find(request)
-        for notice in located.notices:
-            here.notice(notice)
-        wanted += [(change, None) for change in located.changes]
-    origins = OriginFinder(here.project, tip)
-    for file in files:
-        for foreign in origins.read(str(file), file.read_bytes(), tag, changes):
-            here.notice(f"{file}: {foreign.cut_from}")
-            wanted.append((foreign.change, file.name))
-    return wanted
-
-
-def _terms(
-    guards: Sequence[str], name: str | None, company: PrerequisiteMode, limit: int
-) -> BackportTerms:
-    from datetime import UTC, datetime
-
-    from patchq.engine.backport.backport import BackportTerms
-    from patchq.engine.series.message import now
-
-    today = datetime.fromtimestamp(int(now().split()[0]), UTC).date().isoformat()
-    return BackportTerms(today, tuple(map(_guard, guards)), name, company, limit)
-
-
-def _company(with_prerequisites: bool, squash: bool) -> PrerequisiteMode:
+def _mode(with_prerequisites: bool, squash: bool) -> PrerequisiteMode:
     from patchq.engine.backport.backport import PrerequisiteMode
 
     if squash:
         return PrerequisiteMode.SQUASHED
     return PrerequisiteMode.PATCHES if with_prerequisites else PrerequisiteMode.NONE
-
-
-def _guard(text: str) -> Guard:
-    from patchq.model.series import Guard
-
-    word = text.removeprefix("#")
-    return Guard(word.lstrip("+-"), not word.startswith("-"))
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.options import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 
 
@@ -40,7 +40,7 @@ def diff(
     if (new is None) != bool(guards or variants):
         raise typer.BadParameter("give two tags, or one with --with GUARD or --variant NAME")
     if new is None:
-        _guards(run, old, selected_guards(run, old, guards, variants), as_json=json)
+        _guards(run, old, guards or (), variants or (), as_json=json)
     elif patch is None:
         _series(run, old, new, as_json=json)
     elif json:
@@ -51,22 +51,22 @@ def diff(
 
 def _series(run: Session, old: str, new: str, *, as_json: bool) -> None:
     from patchq.cli import output
-    from patchq.engine.series.compare import compare_series
     from patchq.report.series_diff import render_series_diff, render_series_diff_json
 
-    found = compare_series(run.workspace.load(old), run.workspace.load(new))
+    found = run.api.compare(old, new)
     if as_json:
         output.text(render_series_diff_json(found))
     else:
         render_series_diff(found, output.terminal())
 
 
-def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> None:
+def _guards(
+    run: Session, tag: str, guards: Sequence[str], variants: Sequence[str], *, as_json: bool
+) -> None:
     from patchq.cli import output
-    from patchq.engine.series.compare import compare_selections
     from patchq.report.series_diff import render_guard_diff, render_guard_diff_json
 
-    found = compare_selections(run.workspace.load(tag), run.settings, guards)
+    found = run.api.compare_guards(tag, guards, variants)
     if as_json:
         output.text(render_guard_diff_json(found))
     else:
@@ -75,13 +75,9 @@ def _guards(run: Session, tag: str, guards: Sequence[str], *, as_json: bool) -> 
 
 def _patch(run: Session, old: str, new: str, name: str) -> None:
     from patchq.cli import output
-    from patchq.engine.series.compare import compare_patch
-    from patchq.model.series import meant_name
     from patchq.report.patch import render_diff
 
-    before, after = run.workspace.load(old), run.workspace.load(new)
-    name = meant_name(name, {*before.series.names, *after.series.names})
-    shown = compare_patch(run.project, before, after, name)
+    shown = run.api.compare_patch(name, old, new)
     console = output.terminal()
     if shown and console.is_terminal:
         render_diff(shown, console)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import asked_reason, change, patch_names
+from patchq.cli.series_edits import asked_reason, say_edited
 from patchq.cli.session import session
 
 
@@ -43,8 +43,6 @@ def drop(
       patchq drop a.patch b.patch --tag v0.5.18 --forget
       patchq drop --ended --not-live
     """
-    from patchq.engine.series import edits
-
     if ended or not_live:
         if names or tag or forget or reason is not None or not ended:
             raise typer.BadParameter("--ended [--not-live] stands alone: it only proposes")
@@ -54,27 +52,23 @@ def drop(
         raise typer.BadParameter("name the patches to drop, or ask with --ended")
     if forget and reason is not None:
         raise typer.BadParameter("--reason and --forget exclude each other")
-    names = patch_names(context, tag, names, retired=True)
+    api = session(context).api
+    names = api.named(names, tag, retired=True)
     why = None if forget else asked_reason(reason, f"Why is {', '.join(names)} dropped")
-    change(
-        context,
-        tag,
-        lambda project, series: edits.drop(project, series, names, why),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = api.drop(names, why, tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def _propose(context: typer.Context, *, not_live: bool, as_json: bool) -> None:
     from patchq.cli import output
-    from patchq.engine.workspace.live import ended, require_live
+    from patchq.engine.workspace.live import require_live
     from patchq.report.ended import render_ended, render_ended_json
 
     run = session(context)
     if not_live:
         require_live(run.settings)
     live = run.settings.release.live
-    found = tuple(ended(run.workspace, run.settings))
+    found = run.api.ended()
     if as_json:
         output.text(render_ended_json(found, live, not_live=not_live))
     else:

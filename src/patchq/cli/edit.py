@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, Variants, selected_guards
-from patchq.cli.series_edits import patch_names
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -52,16 +51,11 @@ def edit(
             raise typer.BadParameter("--abort goes alone")
         _abort(run)
         return
-    from patchq.engine.edit.session import begin
-
     if tag is not None and tag not in run.lock.names:
         patch, tag = tag, patch
     series = tag or run.newest_series
-    if patch is not None:
-        (patch,) = patch_names(context, series, [patch])
-    with run.writing(), run.progress(f"opening {series}"):
-        chosen = selected_guards(run, series, guards, variants)
-        opened = begin(run.project, series, patch, chosen)
+    with run.progress(f"opening {series}"):
+        opened = run.api.edit(series, patch, guards or (), variants or ())
     show_opened(run, opened, as_json=json)
 
 
@@ -91,10 +85,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
 
 
 def _abort(run: Session) -> None:
-    from patchq.engine.edit.session import abort
-
-    with run.going_on() as workspace:
-        aborted = abort(workspace)
+    aborted = run.api.abort_edit()
     run.notice("the edit is forgotten; series/ is as it was")
     if aborted.head:
         run.notice(f"its last commit was {aborted.head}, in .patchq/store.git")

@@ -107,9 +107,8 @@ def export(
       patchq export v0.5.17 --print-build --build-mode container
     """
     from patchq.engine.export.building import render_build
-    from patchq.engine.export.prepare import Part, default_name, prepare_export
+    from patchq.engine.export.prepare import Part, default_name
     from patchq.engine.export.publish import check_place
-    from patchq.engine.series.selection import select
 
     if subdir is not None and of_set is not None:
         raise InputError("--subdir and --set name two parts of the tree; take one")
@@ -120,11 +119,12 @@ def export(
     place = to or Path(default_name(run.lock, tag) + chosen.ending)
     if not (streamed or print_build):
         check_place(place, chosen)
-    selection = select(run.workspace.load(tag), run.settings, guards or ())
     if trust_upstream:
         record_trust(run, tag)
     part = Part(subdir, of_set)
-    prepared = prepare_export(run.project, selection, variants or (), part, target, fuzz)
+    prepared = run.api.prepare(
+        tag, guards or (), variants or (), part=part, target=target, fuzz=fuzz
+    )
     if prepared.left_out:
         run.notice(f"left out, as {tag} does not cover them: {', '.join(prepared.left_out)}")
     for guard in sorted(prepared.subject.selection.guards):
@@ -137,7 +137,7 @@ def export(
     if print_build:
         typer.echo(render_build(building, mode), nl=False)
         return
-    beside = {} if no_verify else {"verify.json": _verified(run, prepared, fuzz)}
+    beside = {} if no_verify else _proof(run, prepared, fuzz)
     if streamed:
         if json:
             raise InputError("--json and -o - both write to standard output; take one")
@@ -163,25 +163,17 @@ def _building(
     run: Session, prepared: Prepared, vendor: Path | None, wheel_cache: Path | None
 ) -> Building:
     """What the build takes from elsewhere, said on the way."""
-    from patchq.engine.export.building import Building
-    from patchq.engine.export.vendor import find_archives
-    from patchq.engine.export.wheel_cache import look_up
-
-    vendored = find_archives(prepared.fetched, vendor) if vendor else ()
-    cached = look_up(prepared, wheel_cache.resolve()) if wheel_cache else {}
-    for wheel in cached.values():
+    building = run.api.building(prepared, vendor, wheel_cache)
+    for wheel in (building.cached or {}).values():
         run.notice(wheel.text)
-    return Building(prepared, vendored, cached, wheel_cache.resolve() if wheel_cache else None)
+    return building
 
 
 def _write(
     run: Session, building: Building, form: ExportFormat, place: Path, beside: dict[str, bytes]
 ) -> Exported:
-    from patchq.engine.export.export import export_series
-
-    prepared = building.prepared
-    with run.progress(f"exporting {prepared.base.name}"):
-        return export_series(prepared, form, place, beside, building.vendored)
+    with run.progress(f"exporting {building.prepared.base.name}"):
+        return run.api.write_export(building, place, form, beside)
 
 
 def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[str, bytes]) -> None:
@@ -217,13 +209,10 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
         typer.echo(f"pins        uv pip install … {install_options(tuple(files))}{alone}")
 
 
-def _verified(run: Session, prepared: Prepared, fuzz: int) -> bytes:
+def _proof(run: Session, prepared: Prepared, fuzz: int) -> dict[str, bytes]:
     """The result of verifying what is to be exported; raises where it fails."""
-    from patchq.report.jsonverification import render_json
-
     with run.progress(f"verifying {prepared.base.name}") as progress:
-        found = run.api.verified(prepared, fuzz, say=run.notice, progress=progress)
-    return render_json(found).encode()
+        return run.api.proof(prepared, fuzz, progress=progress)
 
 
 def register(app: typer.Typer) -> None:

@@ -35,16 +35,11 @@ def fetch(
       patchq --upstream ~/src/sglang fetch
       patchq fetch --whole
     """
-    from patchq.engine.workspace.upstream import fetch_bases
-
     run = session(context)
-    bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
     rows = []
-    for base, outcome in fetch_bases(run.workspace, run.store, run.fetch_remote, bases):
+    for base, outcome in run.api.fetch(*(names or ()), whole=whole):
         rows.append({"name": base.name, "commit": base.commit, "outcome": outcome.value})
         if not json:
             typer.echo(f"{base.name} {base.commit[:12]} {outcome.value}")
-    if whole and run.store.gaps is not None:
-        run.store.gaps.close_all(base.commit for base in bases if base.archive is None)
     if json:
         output.document("fetch", {"bases": rows})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, TagOption, Variants, selected_guards
+from patchq.cli.options import Guards, TagOption, Variants
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
@@ -38,14 +38,7 @@ def files(
     """
     import os
 
-    from patchq.engine.series.selection import select, touched
-
-    run = session(context)
-    tag = tag or run.newest_series
-    directory = run.workspace.load(tag)
-    chosen = [directory.series.entry(name).name for name in names or ()]
-    selection = select(directory, run.settings, selected_guards(run, tag, guards, variants))
-    found = touched(selection, chosen)
+    selection, found = session(context).api.touched(names or (), tag, guards or (), variants or ())
     if json:
         _print_json(selection, found)
         return

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
+from patchq.cli.session import session
 
 
 def fold(
@@ -29,16 +30,8 @@ def fold(
     Examples:
       patchq fold kernel-gate.patch kernel-gate-fix.patch
     """
-    from patchq.engine.series import edits
-
-    into, *names = patch_names(context, tag, [into, *names])
-    change(
-        context,
-        tag,
-        lambda project, series: edits.fold(project, series, into, names),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = session(context).api.fold(into, names, tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def register(app: typer.Typer) -> None:

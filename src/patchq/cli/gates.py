@@ -36,26 +36,18 @@ def gates(
       patchq gates v0.5.18
       patchq gates v0.5.18 --since v0.5.17 --target gb10
     """
-    from patchq.engine.release.gates import GateReader, compare_gates, facts_of
     from patchq.report.gates import render_gate_changes, render_gates, render_gates_json
 
     run = session(context)
     tag = tag or run.newest_series
-    base = run.lock.base(tag)
-    facts = facts_of(run.project, target)
-    run.store.require((base,))
-    reader = GateReader(run.project, facts)
     with run.progress(f"reading the gates of {tag}"):
-        found = reader.gates(base)
-        changes = None
-        if since is not None:
-            changes = compare_gates(run.project.upstream_range(since, tag), reader)
+        found = run.api.gates(tag, since=since, target=target)
     if json:
-        output.text(render_gates_json(tag, facts.target, found, changes, since or ""))
-    elif changes is not None:
-        render_gate_changes(tag, since or "", facts.target, changes, output.terminal())
+        output.text(render_gates_json(tag, found.target, found.gates, found.changes, since or ""))
+    elif found.changes is not None:
+        render_gate_changes(tag, since or "", found.target, found.changes, output.terminal())
     else:
-        render_gates(tag, facts.target, found, output.terminal())
+        render_gates(tag, found.target, found.gates, output.terminal())
 
 
 def register(app: typer.Typer) -> None:

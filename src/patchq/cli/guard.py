@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
 from patchq.cli.session import session
 
 
@@ -38,10 +38,8 @@ def guard(
       patchq guard extra.patch --unless slim
       patchq guard extra.patch --none
     """
-    from patchq.engine.series import edits
     from patchq.model.series import Guard, SeriesEntry
 
-    (name,) = patch_names(context, tag, [name])
     guards = [
         *(Guard(word, True) for word in when or ()),
         *(Guard(word, False) for word in unless or ()),
@@ -55,13 +53,8 @@ def guard(
     if not (none or guards):
         _show(context, name, tag, as_json=json)
         return
-    change(
-        context,
-        tag,
-        lambda project, series: edits.guard(project, series, name, guards),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = session(context).api.guard(name, guards, tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def _show(context: typer.Context, name: str, tag: str | None, *, as_json: bool) -> None:
@@ -69,6 +62,7 @@ def _show(context: typer.Context, name: str, tag: str | None, *, as_json: bool) 
 
     run = session(context)
     series = tag or run.newest_series
+    (name,) = run.api.named([name], series)
     guards = run.workspace.series(series).entry(name).guards
     words = [str(guard).removeprefix("#") for guard in guards]
     if as_json:

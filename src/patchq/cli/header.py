@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli import output
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.engine.series.edits import Edited
     from patchq.engine.series.message import Wording
-    from patchq.engine.workspace.project import Project
     from patchq.model.patch import Patch
+    from patchq.model.workspace import Workspace
 
 
 def header(
@@ -61,32 +61,21 @@ def header(
       patchq header fa3-off.patch --remove X-Upstream-PR
       patchq header fa3-off.patch --edit
     """
-    (name,) = patch_names(context, tag, [name])
     fields = (set_fields or [], add_fields or [], remove_fields or [])
     if not (any(fields) or subject is not None or edit):
         _show(session(context), name, tag, as_json=json)
         return
-    change(
-        context,
-        tag,
-        lambda project, series: _edited(project, series, name, fields, subject, edit=edit),
-        dry_run=dry_run,
-        as_json=json,
+    run = session(context)
+    reword = None
+    if subject is not None or edit:
+        reword = partial(_reworded, run.workspace, subject, edit=edit)
+    edited = run.api.edit_header(
+        name, partial(_with_fields, fields), tag, reword=reword, dry_run=dry_run
     )
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
-def _edited(
-    project: Project,
-    series: str,
-    name: str,
-    fields: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    subject: str | None,
-    *,
-    edit: bool,
-) -> Edited:
-    from dataclasses import replace
-
-    from patchq.engine.series.edits import Edited
+def _with_fields(fields: tuple[Sequence[str], Sequence[str], Sequence[str]], patch: Patch) -> Patch:
     from patchq.engine.series.header_edit import (
         add_field,
         parse_field,
@@ -94,8 +83,6 @@ def _edited(
         set_field,
     )
 
-    directory = project.workspace.load(series)
-    patch = directory.patches[directory.series.entry(name).name]
     set_fields, add_fields, remove_fields = fields
     for text in remove_fields:
         key, value = parse_field(text) if ":" in text or "=" in text else (text, None)
@@ -104,27 +91,18 @@ def _edited(
         patch = set_field(patch, *parse_field(text))
     for text in add_fields:
         patch = add_field(patch, *parse_field(text))
-    if subject is not None or edit:
-        patch = _reworded(project, patch, subject, edit=edit)
-    new = replace(directory, patches={**directory.patches, name: patch})
-    return Edited(directory, new)
+    return patch
 
 
-def _reworded(project: Project, patch: Patch, subject: str | None, *, edit: bool) -> Patch:
-    from patchq.engine.series.header_edit import check_fields, with_message, with_subject
-    from patchq.engine.series.message import now, wording
-    from patchq.git.identity import user_identity
+def _reworded(workspace: Workspace, subject: str | None, words: Wording, *, edit: bool) -> Wording:
+    from patchq.engine.series.header_edit import with_subject
 
-    old = wording(patch, author=user_identity(project.workspace.root), date=now())
-    new = old if subject is None else with_subject(old, subject)
-    if edit:
-        new = _from_editor(project, new)
-    reworded = with_message(project.store, patch, old, new)
-    check_fields(reworded.header)
-    return reworded
+    if subject is not None:
+        words = with_subject(words, subject)
+    return _from_editor(workspace, words) if edit else words
 
 
-def _from_editor(project: Project, words: Wording) -> Wording:
+def _from_editor(workspace: Workspace, words: Wording) -> Wording:
     """``words`` as the user's editor leaves them; the text is kept where it is refused later."""
     from dataclasses import replace
 
@@ -132,7 +110,7 @@ def _from_editor(project: Project, words: Wording) -> Wording:
     from patchq.git.editor import edit_file
     from patchq.model.workspace import ensure_state_dir
 
-    file = ensure_state_dir(project.workspace) / "MESSAGE"
+    file = ensure_state_dir(workspace) / "MESSAGE"
     file.write_bytes(words.message.encode("utf-8", "surrogateescape"))
     edit_file(file)
     text = file.read_bytes().decode("utf-8", "surrogateescape")
@@ -141,6 +119,7 @@ def _from_editor(project: Project, words: Wording) -> Wording:
 
 def _show(run: Session, name: str, tag: str | None, *, as_json: bool) -> None:
     series = tag or run.newest_series
+    (name,) = run.api.named([name], series)
     directory = run.workspace.load(series)
     patch = directory.patches[directory.series.entry(name).name]
     if not as_json:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.import_run import Options, run, terms_of
+from patchq.api.importing import ImportOptions
+from patchq.cli.import_run import run
 from patchq.cli.options import Author, DryRun, Json, KeepGoing, Main
-from patchq.cli.series_edits import change
+from patchq.cli.series_edits import say_edited
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from patchq.engine.series.edits import Edited
-    from patchq.engine.workspace.project import Project
 
 _NUMBER = re.compile(r"#?\d{1,6}")
 
@@ -121,8 +119,7 @@ def import_patches(
       patchq import --replace tree/patches/fix.patch --tag v0.5.17
     """
     here = session(context)
-    options = Options(
-        tag=tag,
+    options = ImportOptions(
         guards=tuple(guard or ()),
         name=name,
         strip=strip,
@@ -136,7 +133,6 @@ def import_patches(
         together=tuple(together or ()),
         variants=tuple(variants or ()),
         dry_run=dry_run,
-        as_json=as_json,
     )
     wanted = what or []
     if recipe is not None:
@@ -152,7 +148,7 @@ def import_patches(
             raise typer.BadParameter(
                 "--replace goes without --guard, --with, --variant, --propose-end and --keep-going"
             )
-        _replace(context, wanted, tag, options)
+        _replace(context, wanted, tag, options, as_json=as_json)
         return 0
     if all(_NUMBER.fullmatch(word) and not Path(word).exists() for word in wanted):
         from patchq.cli.backport import backport
@@ -167,7 +163,7 @@ def import_patches(
             dry_run=dry_run,
             as_json=as_json,
         )
-    return run(here, wanted, options, take=take)
+    return run(here, wanted, tag, options, take=take, as_json=as_json)
 
 
 def _recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
@@ -176,19 +172,17 @@ def _recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
     return import_recipe(here, file, tag, dry_run=dry_run)
 
 
-def _replace(context: typer.Context, files: Sequence[str], tag: str, options: Options) -> None:
+def _replace(
+    context: typer.Context,
+    files: Sequence[str],
+    tag: str,
+    options: ImportOptions,
+    *,
+    as_json: bool,
+) -> None:
     contents = dict(_contents(files, options.name))
-
-    def make(project: Project, tag: str) -> Edited:
-        from patchq.engine.importing.foreign import Foreigners
-        from patchq.engine.importing.replace import replace_patches
-        from patchq.engine.workspace.main_branch import main_tip
-
-        over = Foreigners(project, tag, main_tip(project, options.main))
-        terms = terms_of(session(context), tag, options)
-        return replace_patches(project, tag, contents, options.name, terms, over.bring_over)
-
-    change(context, tag, make, dry_run=options.dry_run, as_json=options.as_json)
+    edited = session(context).api.replace_patches(contents, tag, options)
+    say_edited(context, edited, dry_run=options.dry_run, as_json=as_json)
 
 
 def _contents(files: Sequence[str], name: str | None) -> Iterator[tuple[str, bytes]]:

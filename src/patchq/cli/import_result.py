@@ -10,6 +10,7 @@ from patchq.model.words import some
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from patchq.api.importing import ImportResult
     from patchq.cli.session import Session
     from patchq.engine.importing.batch import Batch
     from patchq.engine.importing.importing import Imported
@@ -84,8 +85,12 @@ def say_failures(here: Session, batch: Batch, errors: Iterable[InputError]) -> N
         here.notice(f"passed over: {one.error}")
 
 
-def text(tag: str, batch: Batch, *, dry_run: bool) -> Iterator[str]:
+def text(result: ImportResult, *, dry_run: bool) -> str:
     """A line for each patch that came in."""
+    return "\n".join(_lines(result.tag, result.batch, dry_run=dry_run))
+
+
+def _lines(tag: str, batch: Batch, *, dry_run: bool) -> Iterator[str]:
     from patchq.engine.importing.importing import ImportForm
 
     words = {
@@ -100,24 +105,18 @@ def text(tag: str, batch: Batch, *, dry_run: bool) -> Iterator[str]:
         yield f"{verb} {one.patch.name} onto {tag}, {words[one.form]}"
 
 
-def document(
-    tag: str,
-    batch: Batch,
-    notices: Iterable[Notice],
-    errors: Iterable[InputError],
-    *,
-    dry_run: bool,
-) -> dict[str, object]:
+def document(result: ImportResult, *, dry_run: bool) -> dict[str, object]:
     """The result as JSON has it."""
-    failed = (*errors, *(one.error for one in batch.failures))
+    found, batch = result.found, result.batch
+    failed = (*found.errors, *(one.error for one in batch.failures))
     return {
         "schema": SCHEMA,
-        "tag": tag,
+        "tag": result.tag,
         "dry_run": dry_run,
         "patches": list(map(_patch, batch.imported)),
         "failed": [_error(error) for error in failed],
         "passed_over": [_error(one.error) for one in batch.there],
-        "notices": list(map(_notice, notices)),
+        "notices": list(map(_notice, (*found.notices, *batch.notices))),
     }
 
 

@@ -10,49 +10,39 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from patchq.cli.import_run import Options
+    from patchq.api.importing import ImportOptions
     from patchq.cli.session import Session
     from patchq.engine.importing.sources import Collected
     from patchq.model.triage import Triage
 
 
 def triage(
-    here: Session, what: Sequence[str], found: Collected, options: Options, *, take: bool
+    here: Session,
+    what: Sequence[str],
+    found: Collected,
+    options: ImportOptions,
+    *,
+    take: bool,
+    as_json: bool,
 ) -> int:
     """Say which base each patch fits, or with ``take`` bring each onto the one it fits best.
 
     The exit code is 1 where a patch of this repository fits no base.
     """
-    from patchq.cli.import_run import asked_paths
     from patchq.cli.output import terminal
-    from patchq.engine.importing.triage import triage as judge
-    from patchq.engine.workspace.main_branch import main_tip
-    from patchq.errors import InputError
     from patchq.report.document import render_document
     from patchq.report.triage import commands, render_triage, triage_document
 
-    if not here.lock.bases:
-        raise InputError(
-            "upstream.lock has no base yet", hint="`patchq lock TAG` pins one; or name --tag."
-        )
     with here.progress("import") as progress:
-        tip = main_tip(here.project, options.main)
-        answer = judge(
-            here.project,
-            found.patches,
-            tip,
-            asked_paths(options),
-            progress,
-            recount=options.recount,
-        )
+        answer = here.api.triage(found, options, progress=progress)
     for notice in found.notices:
         here.notice(str(notice))
     for error in found.errors:
         here.notice(f"not read: {error}")
     bad = bool(found.errors or answer.unplaced)
     if take:
-        return max(_take(here, found, answer, options), int(bad))
-    if options.as_json:
+        return max(_take(here, found, answer, options, as_json=as_json), int(bad))
+    if as_json:
         typer.echo(render_document(triage_document(answer)), nl=False)
         return int(bad)
     render_triage(answer, terminal())
@@ -66,8 +56,11 @@ def triage(
     return int(bad)
 
 
-def _take(here: Session, found: Collected, answer: Triage, options: Options) -> int:
-    from patchq.cli.import_run import bring
+def _take(
+    here: Session, found: Collected, answer: Triage, options: ImportOptions, *, as_json: bool
+) -> int:
+    from patchq.cli import import_result
+    from patchq.cli.import_run import bring, say
     from patchq.engine.importing.sources import Collected
     from patchq.report.document import render_document
 
@@ -80,11 +73,11 @@ def _take(here: Session, found: Collected, answer: Triage, options: Options) -> 
     label = f"{here.typed()} ({', '.join(chosen)})"
     brought = bring(here, chosen, replace(options, keep_going=True), label)
     for one in brought:
-        one.say(here)
-        if not options.as_json:
-            typer.echo(one.text())
-    if options.as_json:
-        imports = [one.document() for one in brought]
+        say(here, one)
+        if not as_json:
+            typer.echo(import_result.text(one, dry_run=options.dry_run))
+    if as_json:
+        imports = [import_result.document(one, dry_run=options.dry_run) for one in brought]
         document = {"schema": "patchq.taken/1", "dry_run": options.dry_run, "imports": imports}
         typer.echo(render_document(document), nl=False)
     for file in answer.files:
@@ -93,4 +86,4 @@ def _take(here: Session, found: Collected, answer: Triage, options: Options) -> 
         elif file.best is None:
             why = "upstream has it" if file.there else file.problem
             here.notice(f"{file.place}: passed over: {why}")
-    return max((one.code for one in brought), default=0)
+    return int(any(one.has_failures for one in brought))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -66,28 +65,20 @@ def import_upstream(
       patchq import-upstream pypi:sglang==0.5.17 --tag v0.5.17 --prefix python
       patchq import-upstream --tag v0.5.20 --built python/sglang/kernels/aot=kernel.whl
     """
-    from patchq.archives.bases import ArchiveImport, find_archive, import_base
-    from patchq.engine.verify.wheel.built import read_built, with_built
-    from patchq.engine.workspace.upstream import add_bases, open_own
-
     run = session(context)
-    if after is not None:
-        run.lock.position(after)
-    with run.writing() as workspace:
-        wheels = tuple(
-            read_built(workspace, Path.cwd(), text, built_platform) for text in built or ()
-        )
-        if source is None:
-            base = with_built(workspace.lock(), tag, wheels)
-        else:
-            file, origin = find_archive(workspace, Path.cwd(), source, python, platform)
-            wanted = ArchiveImport(
-                tag, origin, file, prefix, tuple(covers or ()), tuple(excludes or ()), wheels
-            )
-            base = import_base(workspace.lock(), open_own(workspace), wanted)
-        added = add_bases(workspace, [base], after=after, label=run.typed())
-        base = workspace.lock().base(tag)
-    if after is None and tag in added:
+    base, added = run.api.import_upstream(
+        source,
+        tag,
+        prefix=prefix,
+        covers=covers or (),
+        excludes=excludes or (),
+        python=python,
+        platform=platform,
+        built=built or (),
+        built_platform=built_platform,
+        after=after,
+    )
+    if after is None and added:
         tell_place(run, tag)
     assert base.archive is not None
     if json:
@@ -106,7 +97,7 @@ def import_upstream(
             for wheel in base.archive.built
         ]
         facts = {"name": tag, "commit": base.commit, "tree": base.tree, "archive": archive}
-        output.document("import-upstream", {**facts, "built": built_facts, "added": bool(added)})
+        output.document("import-upstream", {**facts, "built": built_facts, "added": added})
         return
     why = "trust on first use" if added else "unchanged"
     typer.echo(

@@ -59,7 +59,7 @@ def init(
       patchq init downstream --upstream ~/src/sglang --from my-branch
       patchq init downstream --upstream ~/src/sglang --from debian/patches --tag v0.5.17
     """
-    from patchq.engine.workspace.init import make_workspace
+    from patchq.api import Workspace
     from patchq.errors import InputError
 
     run = session(context)
@@ -71,7 +71,7 @@ def init(
         )
     if what and tag is None:
         tag = _tag_for(run, location, what, repo)
-    workspace = make_workspace(run.start / directory, location)
+    workspace = Workspace.create(run.start / directory, location).files
     if tag is not None and not what:
         return _lock(context, run, workspace.root, tag, json=json)
     if json and not what:

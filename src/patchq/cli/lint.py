@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from patchq.model.lint import Finding, Severity
-    from patchq.model.workspace import Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -42,37 +41,22 @@ def lint(
       patchq lint
       patchq lint v0.5.17 --fix
     """
-    from patchq.engine.series.lint import lint, lint_workspace
     from patchq.model.lint import Severity
 
     here = session(context)
-    findings = list(lint_workspace(here.workspace))
-    if any(finding.where.file == LOCK for finding in findings):
-        names: tuple[str, ...] = ()  # what the series stand on cannot be told
-    else:
-        names = tuple(tags or here.workspace.series_names())
     if repair:
-        with here.writing() as workspace:
-            for name in _fix(workspace, names):
-                here.notice(f"repaired {name}")
-    findings += [finding for tag in names for finding in lint(here.workspace, tag)]
+        for name in here.api.fix(*(tags or ())):
+            here.notice(f"repaired {name}")
+    findings = here.api.lint(*(tags or ()))
+    readable = all(finding.where.file != LOCK for finding in findings)
+    series = len(tags or here.api.series_names) if readable else 0
     counts = Counter(finding.severity for finding in findings)
     if as_json:
         _print_json(findings)
     else:
-        typer.echo(_text(findings, counts, len(names)))
+        typer.echo(_text(findings, counts, series))
     if counts[Severity.ERROR]:
         raise typer.Exit(1)
-
-
-def _fix(workspace: Workspace, tags: Sequence[str]) -> list[str]:
-    from patchq.engine.series.lint import fix
-    from patchq.engine.workspace.transaction import Transaction
-
-    transaction = Transaction(workspace, f"lint --fix {' '.join(tags)}")
-    repaired = [f"{tag}/{name}" for tag in tags for name in fix(workspace, tag, transaction)]
-    transaction.commit()
-    return repaired
 
 
 def _text(findings: Sequence[Finding], counts: Counter[Severity], series: int) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, Variants, selected_guards
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import session
 
 PIPE_WIDTH = 400
@@ -41,33 +41,26 @@ def list_patches(
     """
     import os
 
-    from patchq.engine.series.selection import require_order, select
+    from patchq.engine.series.selection import require_order
+    from patchq.report.listing import render_json, render_table
 
     run = session(context)
-    tag = tag or run.newest_series
-    chosen = selected_guards(run, tag, guards, variants)
-    directory, found = run.workspace.survey(tag)
-    problems = list(found)
-    selection = select(directory, run.settings, chosen)
+    wanted = (tag or run.newest_series, guards or (), variants or ())
     if paths:
-        for problem in problems:
-            raise problem
+        selection = run.api.select(*wanted)
         require_order(selection)
         for entry in selection.entries:
             typer.echo(os.fsencode(selection.directory.path / entry.name))
         return
-    from patchq.engine.rebase.rebase import ages
-    from patchq.report.listing import read_rows, render_json, render_table
-
-    rows, unread = read_rows(selection, ages(run.workspace, tag))
-    problems += unread
+    listing = run.api.listing(*wanted)
     if json:
-        output.text(render_json(selection, rows))
+        output.text(render_json(listing.selection, listing.rows))
     else:
-        render_table(selection, rows, output.terminal(pipe_width=PIPE_WIDTH))
-    for problem in problems[:-1]:
+        console = output.terminal(pipe_width=PIPE_WIDTH)
+        render_table(listing.selection, listing.rows, console)
+    for problem in listing.problems[:-1]:
         run.notice(str(problem))
-    for problem in problems[-1:]:
+    for problem in listing.problems[-1:]:
         raise problem
 
 

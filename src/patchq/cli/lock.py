@@ -67,15 +67,7 @@ def lock(
 
 
 def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) -> None:
-    from patchq.engine.workspace.upstream import add_bases, lock_names, parse_request
-
-    requests = [parse_request(name) for name in names]
-    if after is not None:
-        run.lock.position(after)
-    upstream = run.upstream_refs
-    pins = lock_names(run.lock, upstream, requests)
-    with run.writing() as workspace:
-        added = add_bases(workspace, [pin.base for pin in pins], after=after, label=run.typed())
+    pins, added = run.api.lock_bases(*names, after=after)
     if as_json:
         rows = [
             {
@@ -94,7 +86,7 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
         tell_place(run, name)
     for pin in pins:
         if pin.base.name in added:
-            why = f"{pin.origin} of {upstream}; trust on first use"
+            why = f"{pin.origin} of {run.api.upstream_refs}; trust on first use"
             typer.echo(f"{pin.base.name} = {pin.base.commit} ({why})")
         else:
             typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
@@ -122,11 +114,7 @@ def _is_older(base: Base, other: Base) -> bool:
 
 def _replace_archive(run: Session, name: str) -> int:
     """Lock the tag, and judge what the archive did not cover; 1 if some of it needs review."""
-    from patchq.engine.workspace.replace_archive import find_replacement, write_replacement
-
-    with run.writing() as workspace:
-        found = find_replacement(workspace.lock(), run.upstream_refs, name)
-        write_replacement(workspace, found, run.typed())
+    found = run.api.replace_archive(name)
     archive = found.archive.archive
     typer.echo(f"{name} = {found.base.commit} ({found.origin}; trust on first use)")
     typer.echo(
@@ -138,32 +126,19 @@ def _replace_archive(run: Session, name: str) -> int:
 
 def _judge_again(run: Session, name: str, replaced: Replaced) -> int:
     """The verdicts on the patches that the archive did not cover, on the base as it is now."""
-    from dataclasses import replace
-
-    from patchq.cli import output
-    from patchq.engine.rebase.rebase import judge_series
-    from patchq.engine.series.selection import Selection
-    from patchq.engine.verify.subject import uncovered
-
-    if name not in run.workspace.series_names():
+    with run.progress(f"judging the series on {name} again") as progress:
+        found = run.api.rejudge(replaced, progress)
+    if not found.patches:
         return 0
-    directory = run.workspace.load(name)
-    everything = Selection(directory, frozenset(directory.series.guards))
-    blind = {patch.name for patch, _ in uncovered(everything, replaced.archive)}
-    if not blind:
-        return 0
-    project = replace(run.project, lock=run.workspace.lock())
-    before = {base.name for base in project.lock.previous(name)}
-    earlier = next((n for n in reversed(run.workspace.series_names()) if n in before), None)
-    if earlier is None:
+    if found.report is None:
         run.notice(f"there is no series before {name}: `patchq verify {name}` tells what applies")
         return 0
-    with run.progress(f"judging {earlier} on {name}") as progress:
-        judged = judge_series(project, earlier, name, progress)
-    known = tuple(patch for patch in judged.report.patches if patch.name in blind)
-    output.report(replace(judged.report, patches=known, remembered=()), output.Format.TABLE)
-    for missing in sorted(blind - {patch.name for patch in known}):
-        run.notice(f"{missing} is not in {earlier}: `patchq verify {name}` tells if it applies")
+    known = found.report.patches
+    output.report(found.report, output.Format.TABLE)
+    for missing in sorted(found.patches - {patch.name for patch in known}):
+        run.notice(
+            f"{missing} is not in {found.earlier}: `patchq verify {name}` tells if it applies"
+        )
     run.notice(
         f"series/{name} is as it was: `patchq rebase --onto {name} --replace` writes these verdicts"
     )
@@ -171,13 +146,10 @@ def _judge_again(run: Session, name: str, replaced: Replaced) -> int:
 
 
 def _check(run: Session, names: list[str], *, as_json: bool) -> None:
-    from patchq.engine.workspace.upstream import moved
     from patchq.errors import UpstreamError
 
-    bases = [run.lock.base(name) for name in names] if names else list(run.lock.bases)
     bad, rows = [], []
-    run.store.check(base for base in bases if run.store.objects.has(base.commit))
-    for base, found in moved(run.upstream_refs, bases):
+    for base, found in run.api.moved(*names):
         rows.append({"name": base.name, "locked": base.commit, "upstream": found})
         if found not in (None, base.commit):
             bad.append(base.name)

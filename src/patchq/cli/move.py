@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
+from patchq.cli.session import session
 
 
 def move(
@@ -35,14 +36,8 @@ def move(
       patchq move fa3-off.patch --first
       patchq move b.patch a.patch --after base.patch
     """
-    from patchq.engine.series import edits
     from patchq.engine.series.edits import Place, Side
 
-    names = patch_names(context, tag, names)
-    if before is not None:
-        (before,) = patch_names(context, tag, [before])
-    if after is not None:
-        (after,) = patch_names(context, tag, [after])
     given = {
         Place(Side.BEFORE, before): before is not None,
         Place(Side.AFTER, after): after is not None,
@@ -52,13 +47,8 @@ def move(
     places = [place for place, wanted in given.items() if wanted]
     if len(places) != 1:
         raise typer.BadParameter("give one of --before, --after, --first and --last")
-    change(
-        context,
-        tag,
-        lambda project, series: edits.move(project, series, names, places[0]),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = session(context).api.move(names, places[0], tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.options import Guards, Variants, selected_guards
-from patchq.cli.series_edits import patch_names
+from patchq.cli.options import Guards, Variants
 from patchq.cli.session import session
 
 
@@ -39,17 +38,11 @@ def new(
       patchq new hotfix -m "Fix the clamp" --tag v0.5.17 --after base.patch
     """
     from patchq.cli.edit import show_opened
-    from patchq.engine.edit.session import NewPatch, begin
-    from patchq.engine.series.naming import patch_name
 
-    if after is not None:
-        (after,) = patch_names(context, tag, [after])
     run = session(context)
     series = tag or run.newest_series
-    patch = NewPatch(patch_name(name), subject)
-    with run.writing(), run.progress(f"opening {series}"):
-        chosen = selected_guards(run, series, guards, variants)
-        opened = begin(run.project, series, after, chosen, patch)
+    with run.progress(f"opening {series}"):
+        opened = run.api.edit(series, after, guards or (), variants or (), new=(name, subject))
     show_opened(run, opened, as_json=json)
 
 

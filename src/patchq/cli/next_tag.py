@@ -69,8 +69,7 @@ def next_tag(
     if json:
         output.text(render_work_list_json(work))
     elif markdown:
-        links = output.links_of(run)
-        output.text(render_work_list_markdown(work, links=links))
+        output.text(render_work_list_markdown(work, links=run.api.links))
     else:
         render_work_list(work, output.terminal())
     if not wanted:
@@ -84,14 +83,10 @@ def next_tag(
 
 def _locked(run: Session, tag: str | None, *, dry_run: bool) -> str:
     """The tag to look at, in the lock from now on."""
-    from patchq.engine.workspace.tags import newer_tags, upstream_tags
-    from patchq.engine.workspace.upstream import add_bases, lock_names, parse_request
-
     if tag is not None and tag in run.lock.names:
         return tag
-    upstream = run.upstream_refs
     if tag is None:
-        newer = newer_tags(run.lock, upstream_tags(upstream))
+        newer = run.api.newer_tags()
         if not newer:
             newest = run.lock.bases[-1].name
             run.notice(f"upstream has no tag after those of the lock; looking at {newest}")
@@ -102,10 +97,8 @@ def _locked(run: Session, tag: str | None, *, dry_run: bool) -> str:
             f"{tag} is not in upstream.lock, and --dry-run writes nothing",
             hint=f"`patchq lock {tag}`, or leave --dry-run out.",
         )
-    found = lock_names(run.lock, upstream, [parse_request(tag)])
-    with run.writing() as workspace:
-        add_bases(workspace, [each.base for each in found], after=None, label=run.typed(tag))
-    run.notice(f"locked {tag} = {found[0].base.commit} ({found[0].origin}; trust on first use)")
+    (found,), _ = run.api.lock_bases(tag, label=run.typed(tag))
+    run.notice(f"locked {tag} = {found.base.commit} ({found.origin}; trust on first use)")
     return tag
 
 

@@ -35,31 +35,13 @@ def notes(
       patchq notes v0.5.18
       patchq notes v0.5.18 -o notes/v0.5.18.md
     """
-    from patchq.engine.release.work_list import judge_release
-    from patchq.report.notes import render_notes, update_notes
-
     if to is not None:
         output.check_place(to)
     run = session(context)
     tag = tag or run.newest_series
-    series = source or run.project.series_before(tag)
+    series = source or run.api.project.series_before(tag)
     with run.progress(f"{series} → {tag}") as progress:
-        work, report = judge_release(run.project, series, tag, progress)
-    roles = run.settings.release.live
-    live = {base.name: roles[base.name] for base in run.lock.previous(tag) if base.name in roles}
-    live = dict(reversed(live.items()))
-    links = output.links_of(run)
-    if to is not None and to.is_file():
-        text = update_notes(
-            to.read_text(encoding="utf-8"),
-            work,
-            report,
-            live,
-            file=str(to),
-            links=links,
-        )
-    else:
-        text = render_notes(work, report, live, links=links)
+        text = run.api.notes(tag, series, earlier=to, progress=progress)
     output.text(text, to)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,12 +53,3 @@ def patch_or_tag(run: Session, first: str, second: str | None) -> tuple[str | No
     if second is None and first in run.lock.names:
         return None, first
     return patch_and_tag(run, first, second)
-
-
-def selected_guards(
-    run: Session, tag: str, guards: Iterable[str] | None, variants: Iterable[str] | None
-) -> tuple[str, ...]:
-    """The guards given, and those of the variants of the series on ``tag``."""
-    from patchq.engine.series.variants import guards_of
-
-    return (*(guards or ()), *guards_of(run.workspace, tag, variants or ()))

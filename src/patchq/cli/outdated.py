@@ -25,11 +25,8 @@ def outdated(
       patchq outdated
       patchq outdated --json
     """
-    from patchq.engine.workspace.tags import newer_tags, upstream_tags
-
     run = session(context)
-    tags = upstream_tags(run.upstream_refs)
-    newer = newer_tags(run.lock, tags, pre=pre)
+    newer = run.api.newer_tags(pre=pre)
     if json:
         output.document("outdated", {"newest": run.lock.bases[-1].name, "tags": list(newer)})
         return int(bool(newer))

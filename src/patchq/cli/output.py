@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from patchq.cli.session import Session
     from patchq.model.patch import Patch
-    from patchq.model.web import Web
     from patchq.report.html import Made
 
 
@@ -117,33 +115,9 @@ def matrix(
         text(render_matrix_markdown(matrix, links=links), to)
 
 
-def links_of(run: Session) -> CommitLinks:
-    """Links to upstream's commits and pull requests; see :func:`web`."""
-    found = web(run)
-    return CommitLinks(found.commit, found.pull, found.compare, found.file)
-
-
-def web(run: Session) -> Web:
-    """Where upstream is shown: by the settings, else by its own address.
-
-    Upstream may be a clone on this machine: then by where that came from.
-    """
-    from patchq.engine.workspace.upstream import origin_of
-    from patchq.model.web import Web, web_of
-
-    given = run.settings.web or Web()
-    if given.has_addresses:
-        return given
-    for place in filter(None, (run.lock.upstream, run.upstream)):
-        found = web_of(origin_of(run.workspace, place))
-        if found.has_addresses:
-            return replace(found, title=given.title)
-    return given
-
-
 def title_of(run: Session) -> str:
     """What a page of all patches is headed by: as the settings say, else by upstream's name."""
-    found = web(run)
+    found = run.api.web
     name = (found.url or run.lock.upstream).rstrip("/").rpartition("/")[2]
     return found.title or f"Patches on {name.removesuffix('.git')}"
 

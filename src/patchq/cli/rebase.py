@@ -104,7 +104,7 @@ def _start(
     from patchq.cli import output
 
     if dry_run:
-        source = source or run.project.series_before(onto)
+        source = source or run.api.project.series_before(onto)
         with run.progress(f"judging {source} on {onto}") as progress:
             report = run.api.judge(source, onto=onto, progress=progress).report
         output.report(report, Format.JSON if json else Format.TABLE)
@@ -117,10 +117,8 @@ def _start(
 
 
 def _continue(run: Session, json: bool) -> int:
-    from patchq.engine.rebase.session import continue_rebase
-
-    with run.going_on(), run.progress("rebasing") as progress:
-        taken, rebased = continue_rebase(run.project, progress)
+    with run.progress("rebasing") as progress:
+        taken, rebased = run.api.continue_rebase(progress=progress)
     if taken is not None:
         if not json:
             _show_taken(taken)
@@ -132,18 +130,13 @@ def _continue(run: Session, json: bool) -> int:
 
 
 def _skip(run: Session, reason: str | None, json: bool) -> int:
-    from patchq.engine.rebase.operation import load
-    from patchq.engine.rebase.session import resume, skip
-
-    operation = load(run.workspace)
-    if operation is None:
-        resume(run.project)  # says so
-    elif reason is None:
-        reason = _ask(operation.stopped)
-    if not (reason and reason.strip()):
+    waiting = run.api.rebase_under_way
+    if reason is None and waiting is not None:
+        reason = _ask(waiting.stopped)
+    if waiting is not None and not (reason and reason.strip()):
         raise typer.BadParameter("--skip needs a reason: --reason WHY")
-    with run.going_on(), run.progress("rebasing") as progress:
-        rebased = skip(run.project, reason.strip(), progress)
+    with run.progress("rebasing") as progress:
+        rebased = run.api.skip((reason or "").strip(), progress=progress)
     return _show(run, rebased, json)
 
 
@@ -156,20 +149,15 @@ def _ask(stopped: str | None) -> str:
 
 
 def _accept_drift(run: Session, reason: str, json: bool) -> int:
-    from patchq.engine.rebase.session import accept_drift
-
     if not reason.strip():
         raise typer.BadParameter("--accept-drift needs a reason")
-    with run.going_on(), run.progress("rebasing") as progress:
-        rebased = accept_drift(run.project, reason.strip(), progress)
+    with run.progress("rebasing") as progress:
+        rebased = run.api.accept_drift(reason.strip(), progress=progress)
     return _show(run, rebased, json)
 
 
 def _abort(run: Session) -> int:
-    from patchq.engine.rebase.session import abort
-
-    with run.going_on():
-        aborted = abort(run.workspace)
+    aborted = run.api.abort_rebase()
     if aborted.written:
         run.notice("the new series had been written already; `patchq undo` takes it back")
     else:
@@ -193,12 +181,8 @@ def _show_taken(taken: Decided) -> None:
 def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -> int:
     """What came of it: the report, or at a stop what it waits for."""
     from patchq.cli import output
-    from patchq.engine.series.continuity import gaps
-    from patchq.engine.verify.facts import with_facts
-    from patchq.engine.verify.pins import misfits_of
 
     stop = rebased.stop if stopped else None
-    rebased = with_facts(run.project, rebased)
     if json or not stop:
         output.report(rebased.report, Format.JSON if json else Format.TABLE)
     else:
@@ -215,10 +199,10 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
                 f"`patchq revive {item.name} {rebased.onto.name}` brings it back"
             )
         _say_held(run, rebased.onto.name)
-        missing = gaps(run.workspace, rebased.onto.name)
+        missing = run.api.gaps(rebased.onto.name)
         for gap in missing:
             run.notice(f"{gap.name} is {gap.words}: {gap.ways_on}")
-        for remark in misfits_of(run.project, rebased.onto.name):
+        for remark in run.api.misfits(rebased.onto.name):
             run.notice(f"{remark.where}: {remark.text}")
         if missing:
             return 1
@@ -227,9 +211,8 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
 
 def _say_held(run: Session, tag: str) -> None:
     from patchq.cli.resolve import held_words
-    from patchq.engine.rebase.solving.resolve import held
 
-    found = held(run.workspace.load(tag))
+    found = run.api.held(tag)
     if found.roots:
         run.notice(f"held: {held_words(found)}; `patchq resolve` lists them")
 

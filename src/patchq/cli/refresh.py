@@ -36,20 +36,11 @@ def refresh(
       patchq refresh
       patchq refresh --amend --json
     """
-    from patchq.engine.edit.refresh import finish, is_written
-    from patchq.engine.edit.refresh import refresh as take_back
-    from patchq.engine.edit.session import close
-
     run = session(context)
-    with run.going_on() as workspace:
-        if is_written(workspace):
-            close(run.project)
-            run.notice("the series had been written already; the edit is closed now")
-            return
-        refreshed = take_back(run.project, amend=amend)
-        if not dry_run:
-            finish(run.project, refreshed)
-    if json:
+    refreshed = run.api.refresh(amend=amend, dry_run=dry_run)
+    if refreshed is None:
+        run.notice("the series had been written already; the edit is closed now")
+    elif json:
         _print_json(refreshed, dry_run)
     else:
         _print_text(run, refreshed, dry_run)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
+from patchq.cli.session import session
 
 
 def rename(
@@ -26,16 +27,8 @@ def rename(
     Examples:
       patchq rename fix.patch qsa-gate-sm121.patch
     """
-    from patchq.engine.series import edits
-
-    (name,) = patch_names(context, tag, [name])
-    change(
-        context,
-        tag,
-        lambda project, series: edits.rename(project, series, name, wanted),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = session(context).api.rename(name, wanted, tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def register(app: typer.Typer) -> None:

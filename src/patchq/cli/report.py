@@ -18,7 +18,6 @@ from patchq.model.verdict import (
     Matrix,
     Memory,
     Report,
-    TargetEffect,
     Verdict,
 )
 
@@ -96,7 +95,7 @@ def report(
     if to is not None:
         output.check_place(to)
     failing = _outcomes(fail_on)
-    links = output.links_of(run)
+    links = run.api.links
     if sum(bool(choice) for choice in (onto, against, every)) > 1:
         raise InputError("--onto, --against and --all are three different questions; ask one")
     if every:
@@ -161,21 +160,8 @@ def _with_effects_on(run: Session, column: Column) -> Column:
 
 def _evaluated(run: Session, report: Report, patches: Sequence[Patch]) -> Report:
     """``report`` with what each of ``patches`` does to the build."""
-    from patchq.engine.verify.build.effect import effects_on
-
     with run.progress("evaluating the build"):
-        found = effects_on(run.project, report.onto, patches)
-    told = tuple(
-        replace(
-            patch,
-            effects=tuple(
-                TargetEffect(effect.target, effect.effect.value)
-                for effect in found.get(patch.name, ())
-            ),
-        )
-        for patch in report.patches
-    )
-    return replace(report, patches=told)
+        return run.api.with_effects(report, patches)
 
 
 def _outcomes(text: str) -> tuple[Verdict | Memory, ...]:

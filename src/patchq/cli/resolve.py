@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.options import patch_or_tag
-from patchq.cli.series_edits import patch_names, written_words
+from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def resolve(
       patchq resolve arch-prune.patch
       patchq resolve --continue
     """
-    from patchq.engine.rebase.solving import resolve as engine
+    from patchq.engine.rebase.solving.resolve import Opened
     from patchq.engine.rebase.solving.state import WAYS_ON
 
     run = session(context)
@@ -49,25 +49,20 @@ def resolve(
     if sum((bool(name), go_on, abort)) > 1:
         raise typer.BadParameter("give a patch, --continue or --abort")
     if go_on:
-        with run.going_on():
-            _say(run, engine.finish(run.project))
+        _say(run, run.api.continue_resolve())
         return 0
     if abort:
-        with run.going_on():
-            typer.echo(f"{engine.abort(run.project)} stays held")
+        typer.echo(f"{run.api.abort_resolve()} stays held")
         return 0
     series = tag or run.newest_series
     if name is None:
         return _list(run, series)
-    (meant,) = patch_names(context, series, [name], retired=True)
-    with run.writing():
-        opened = engine.begin(run.project, series, meant)
-        if not isinstance(opened, engine.Opened):
-            opened.write(run.project, run.typed(series))
-            _say(run, opened)
-            return 0
+    opened = run.api.resolve(name, series)
+    if not isinstance(opened, Opened):
+        _say(run, opened)
+        return 0
     where = ", ".join(opened.conflicts)
-    typer.echo(f"{meant} conflicts on {series} in {where}")
+    typer.echo(f"{opened.report.name} conflicts on {series} in {where}")
     typer.echo(WAYS_ON)
     return 1
 
@@ -79,9 +74,7 @@ def _say(run: Session, edited: Edited) -> None:
 
 
 def _list(run: Session, tag: str) -> int:
-    from patchq.engine.rebase.solving.resolve import held
-
-    found = held(run.workspace.load(tag))
+    found = run.api.held(tag)
     if not (found.roots or found.followers):
         typer.echo(f"nothing is held on {tag}")
         return 0

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
+from patchq.cli.session import session
 
 
 def revive(
@@ -28,16 +29,8 @@ def revive(
       patchq revive draft-clamp.patch
       patchq revive draft-clamp.patch v0.5.18
     """
-    from patchq.engine.rebase import revive as engine
-
-    (name,) = patch_names(context, tag, [name], retired=True)
-    change(
-        context,
-        tag,
-        lambda project, series: engine.revive(project, series, name),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    edited = session(context).api.revive(name, tag, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def register(app: typer.Typer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,52 +12,17 @@ from patchq.cli.session import session
 if TYPE_CHECKING:
     from patchq.engine.series.edits import Edited
     from patchq.engine.series.restack import DirectoryChanges
-    from patchq.engine.workspace.project import Project
 
 
-def change(
-    context: typer.Context,
-    tag: str | None,
-    make: Callable[[Project, str], Edited],
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Make a change of a series, write it unless ``dry_run``, and say what was written."""
+def say_edited(context: typer.Context, edited: Edited, *, dry_run: bool, as_json: bool) -> None:
+    """Say what was written of a change of a series."""
     run = session(context)
-    series = tag or run.newest_series
-    if dry_run:
-        edited = make(run.project, series)
-    else:
-        with run.writing():
-            edited = make(run.project, series)
-            edited.write(run.project, run.typed(series))
     for note in edited.notes:
         run.notice(note)
     if as_json:
-        _print_json(series, edited, dry_run)
+        _print_json(edited, dry_run)
     else:
-        typer.echo(f"{series}: {written_words(edited.changes, dry_run=dry_run)}")
-
-
-def patch_names(
-    context: typer.Context, tag: str | None, names: Sequence[str], *, retired: bool = False
-) -> list[str]:
-    """The patches of a series that ``names`` mean, also without their ending.
-
-    With ``retired`` also those that have left it. A name that is none of them stays, for the
-    engine to refuse.
-    """
-    from patchq.model.series import meant_name
-
-    run = session(context)
-    series = tag or run.newest_series
-    known = run.workspace.series(series).names
-    meant = [meant_name(name, known) for name in names]
-    if not retired:
-        return meant
-    left = {record.name for record in run.workspace.retired(series)}
-    return [name if name in known else meant_name(name, left) for name in meant]
+        typer.echo(f"{edited.new.tag}: {written_words(edited.changes, dry_run=dry_run)}")
 
 
 def written_words(changes: DirectoryChanges, *, dry_run: bool) -> str:
@@ -87,10 +51,10 @@ def asked_reason(reason: str | None, question: str) -> str:
     return reason.strip()
 
 
-def _print_json(series: str, edited: Edited, dry_run: bool) -> None:
+def _print_json(edited: Edited, dry_run: bool) -> None:
     changes = edited.changes
     document = {
-        "series": series,
+        "series": edited.new.tag,
         "dry_run": dry_run,
         "written": sorted(changes.written),
         "removed": sorted(changes.removed),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from patchq.api import Workspace
+from patchq.api.opened import refuse_under_way
 from patchq.errors import PatchqError
 from patchq.files import replace_file
 from patchq.model.series import NoSuchPatchError, meant_name
@@ -25,10 +26,6 @@ from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
 
 if TYPE_CHECKING:
-    from patchq.engine.workspace.project import Project
-    from patchq.engine.workspace.upstream import Upstream
-    from patchq.git.remote import Remote
-    from patchq.git.store import Store
     from patchq.model.lock import Lock
     from patchq.model.settings import Settings
     from patchq.model.verdict import Column
@@ -56,6 +53,7 @@ class Session:
             limits=self._notice_once,
             fetching=self._fetching,
             terminal=sys.stderr.isatty(),
+            typed=self.typed,
         )
 
     @property
@@ -73,51 +71,12 @@ class Session:
         """The workspace's settings."""
         return self.api.settings
 
-    @property
-    def store(self) -> Store:
-        """The workspace's store, with the objects of the lender that counts."""
-        return self.api.store
-
-    @cached_property
-    def project(self) -> Project:
-        """All of it, as the engine takes it."""
-        return self.api.project
-
-    def fresh_project(self) -> Project:
-        """The project with the lock as it is now, after a command has added to it."""
-        return self.api.project
-
-    @property
-    def upstream_refs(self) -> Upstream:
-        """Upstream's refs, read where ``--upstream`` or the lock says."""
-        from patchq.engine.workspace.upstream import Upstream
-
-        return Upstream(self.store, self._remote(self.upstream or self.lock.upstream))
-
-    @property
-    def fetch_remote(self) -> Remote | None:
-        """What bases are fetched from: the first of ``--upstream`` and the lock that is a URL."""
-        from patchq.engine.workspace.upstream import is_url
-
-        places = (place for place in (self.upstream, self.lock.upstream) if place)
-        url = next(filter(is_url, places), None)
-        return self._remote(url) if url else None
-
-    def _remote(self, location: str) -> Remote:
-        from patchq.git.remote import Remote
-
-        return Remote(location, self.store.directory, terminal=sys.stderr.isatty())
-
     def bring(self, names: Sequence[str]) -> None:
         """Fetch locked bases that the store lacks; raises :class:`UpstreamError`."""
-        from patchq.engine.workspace.upstream import fetch_bases
-
-        bases = [self.lock.base(name) for name in names]
         self.notice(f"fetching {', '.join(names)}")
         with self.progress("fetch") as progress:
-            found = fetch_bases(self.workspace, self.store, self.fetch_remote, bases)
-            for number, (base, _) in enumerate(found, 1):
-                progress(number, len(bases), base.name)
+            for number, (base, _) in enumerate(self.api.fetch(*names), 1):
+                progress(number, len(names), base.name)
 
     def tell_unfetched(self, columns: Iterable[Column]) -> None:
         """Say which bases are not fetched, so that not all of ``columns`` could be judged."""
@@ -149,49 +108,14 @@ class Session:
         """The last base in the lock's order that has a series; raises :class:`InputError`."""
         return self.api.newest_series
 
-    @contextmanager
-    def writing(self) -> Iterator[WorkspaceFiles]:
-        """The workspace, ours alone while it is written to; see :meth:`Workspace.writing`."""
-        with self._saying_what_is_kept(), self.api.writing() as files:
-            yield files
-
-    @contextmanager
-    def going_on(self) -> Iterator[WorkspaceFiles]:
-        """The workspace, ours alone, to go on with an unfinished rebase or edit, or to end it."""
-        from patchq.engine.workspace.locking import exclusive
-
-        with self._saying_what_is_kept(), exclusive(self.workspace):
-            yield self.workspace
-
-    @contextmanager
-    def _saying_what_is_kept(self) -> Iterator[None]:
-        before = self._kept
-        try:
-            yield
-        finally:
-            for directory in sorted(self._kept - before):
-                place = directory.relative_to(self.workspace.root)
-                self.notice(f"files that were not taken are kept in {place}")
-
-    @property
-    def _kept(self) -> set[Path]:
-        """The directories of files that were moved out of a worktree."""
-        return set((self.workspace.state_dir / "kept").glob("*-*"))
-
     def under_way(self) -> str | None:
         """How to go on with the rebase or edit that is open, None if there is none."""
-        from patchq.engine.edit.state import refuse_while_open
-        from patchq.engine.rebase.operation import refuse_meanwhile
-        from patchq.engine.rebase.solving.state import refuse_while_resolving
-
         try:
             workspace = find_workspace(self.start)
         except PatchqError:
             return None
         try:
-            refuse_meanwhile(workspace)
-            refuse_while_resolving(workspace)
-            refuse_while_open(workspace)
+            refuse_under_way(workspace)
         except PatchqError as error:
             return f"{error}; {error.hint}"
         return None

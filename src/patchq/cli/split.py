@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.options import DryRun, Json, TagOption
-from patchq.cli.series_edits import change, patch_names
+from patchq.cli.series_edits import say_edited
+from patchq.cli.session import session
 
 if TYPE_CHECKING:
     from patchq.engine.series.edits import PatchPart
@@ -46,17 +47,10 @@ def split(
       patchq split big.patch --take python/ --into big-python.patch
       patchq split big.patch --take src/a.cu:2,4-5 --take docs --into rest -m "Gate the rest"
     """
-    from patchq.engine.series import edits
-
-    (name,) = patch_names(context, tag, [name])
     parts = [_part(text) for text in take]
-    change(
-        context,
-        tag,
-        lambda project, series: edits.split(project, series, name, parts, into, subject),
-        dry_run=dry_run,
-        as_json=json,
-    )
+    api = session(context).api
+    edited = api.split(name, parts, into, tag, subject=subject, dry_run=dry_run)
+    say_edited(context, edited, dry_run=dry_run, as_json=json)
 
 
 def _part(text: str) -> PatchPart:

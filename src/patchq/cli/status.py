@@ -23,11 +23,10 @@ def status(
       patchq status --json
     """
     from patchq.cli import output
-    from patchq.engine.status import find_status
     from patchq.report.statusview import render_status, render_status_json
 
     run = session(context)
-    found = find_status(run.workspace, run.upstream)
+    found = run.api.status()
     if json:
         output.text(render_status_json(found))
     else:

@@ -20,9 +20,7 @@ TrustUpstream = Annotated[
 
 def record_trust(run: Session, tag: str) -> None:
     """Trust exactly the tree that the base ``tag`` has in the lock."""
-    from patchq.engine.build.trust import trust
-
     base = run.lock.base(tag)
-    if trust(run.workspace, base):
+    if run.api.trust(tag):
         path = run.workspace.trust_path.name
         run.notice(f"the CMake code of {tag} (tree {base.tree}) is trusted: recorded in {path}")

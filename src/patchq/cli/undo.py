@@ -33,14 +33,13 @@ def undo(
       patchq undo --dry-run
       patchq undo
     """
-    from patchq.engine.workspace import transaction
     from patchq.engine.workspace.journal import Kind
     from patchq.engine.workspace.kept_aside import aside
     from patchq.errors import InputError
 
     run = session(context)
     if dry_run:
-        journal = transaction.newest(run.workspace)
+        journal = run.api.last_change
         if journal is None:
             raise InputError("there is nothing to undo", hint="`git log` has the rest.")
         if json:
@@ -52,16 +51,16 @@ def undo(
         if (more := len(journal.changes) - _MOST) > 0:
             typer.echo(f"  and {more} more (--json lists them)")
         return
-    with run.writing() as workspace:
-        journal = transaction.undo(workspace)
+    journal = run.api.undo()
     if json:
         _print_json(journal, dry_run=False)
     else:
         typer.echo(f"took back `{journal.label}`")
+    root = run.workspace.root
     for change in journal.changes:
         if change.kind is Kind.KEPT:
-            kept = aside(workspace.root, workspace.root / change.path)
-            place = kept.relative_to(workspace.root)
+            kept = aside(root, root / change.path)
+            place = kept.relative_to(root)
             run.notice(f"{change.path} is kept in {place}; delete it to solve that conflict again")
 
 

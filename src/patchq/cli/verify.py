@@ -5,19 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from patchq.cli import output
 from patchq.cli.options import Guards, Variants
-from patchq.cli.session import Session, session
+from patchq.cli.session import session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
 from patchq.model.verification import Outcome
-
-if TYPE_CHECKING:
-    from patchq.model.prediction import Prediction
 
 
 def verify(
@@ -107,14 +104,15 @@ def _verify_wheel(
     manifest: Path | None,
     target: str | None,
 ) -> int:
-    from patchq.engine.verify.wheel.check import manifest_predictions, verify_wheel
     from patchq.report.wheel import render_wheel
 
     if manifest is not None:
-        predictions = manifest_predictions(manifest)
+        from patchq.engine.verify.wheel.check import manifest_predictions, verify_wheel
+
+        report = verify_wheel(wheel, manifest_predictions(manifest), target)
     else:
-        predictions = _predictions(session(context), tag, guards, variants)
-    report = verify_wheel(wheel, predictions, target)
+        api = session(context).api
+        report = api.verify_wheel(wheel, tag, guards, variants, target=target)
     render_wheel(report, output.terminal())
     return 0 if report.section.outcome is Outcome.PASSED else 1
 
@@ -128,23 +126,6 @@ def _verify_torch(wheel: Path, torch: str) -> int:
     section = verify_torch(wheel, exports)
     render_torch(section, output.terminal())
     return 1 if section.outcome is Outcome.FAILED else 0
-
-
-def _predictions(
-    run: Session, tag: str | None, guards: Sequence[str], variants: Sequence[str]
-) -> tuple[Prediction, ...]:
-    from patchq.engine.verify.build.prediction import predicted_builds
-    from patchq.engine.verify.subject import put_in_place
-    from patchq.model.prediction import predict
-
-    subject = put_in_place(run.project, run.api.select(tag, guards, variants))
-    predictions = predict(predicted_builds(subject))
-    if not predictions:
-        raise InputError(
-            f"no build of {subject.base.name} can be predicted",
-            hint="Name the project in the series' recipe.yaml, and targets in patchq.yaml.",
-        )
-    return predictions
 
 
 def register(app: typer.Typer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -34,8 +33,6 @@ def why(
       patchq why arch-prune v0.5.18
     """
     from patchq.cli import output
-    from patchq.engine.rebase.matrix.lifecycle import story
-    from patchq.engine.verify.wheel.evidence import Wheels
     from patchq.report.cells import cell
     from patchq.report.story import render_story, render_story_json
 
@@ -45,8 +42,7 @@ def why(
         raise typer.BadParameter(f"two tags are named, {tag} and {onto}; take one")
     onto = onto or tag
     with run.progress(f"following {name}") as progress:
-        told = story(run.project, name, onto, progress)
-        told = replace(told, columns=Wheels(run.project).in_columns(told.columns))
+        told = run.api.story(name, onto, progress)
     run.tell_unfetched(column for column in told.columns if cell(column, told.name))
     if json:
         output.text(render_story_json(told))

@@ -41,6 +41,12 @@ def user_identity(directory: Path, *, as_author: bool = True) -> str:
     return identity(name, mail) if name or mail else UNKNOWN_AUTHOR
 
 
+def own_identity(directory: Path) -> str:
+    """Who the user is; what ``GIT_AUTHOR_NAME`` says only if git knows nothing else."""
+    own = user_identity(directory, as_author=False)
+    return user_identity(directory) if own == UNKNOWN_AUTHOR else own
+
+
 def identity(name: str, mail: str) -> str:
     """``Name <mail>`` of what git allows in one; half of it may be unknown."""
     name, mail = (re.sub(r"[<>\x00-\x1f]", "", part).strip() for part in (name, mail))

@@ -170,6 +170,16 @@ class GateChange:
 
 
 @dataclass(frozen=True)
+class GateAnswer:
+    """The gates on a base for a target; with ``changes`` since another one, if that was asked."""
+
+    base: str
+    target: str
+    gates: tuple[Gate, ...]
+    changes: tuple[GateChange, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Mention:
     """A commit of the range that names a watched word, and what it touches of ours."""
 

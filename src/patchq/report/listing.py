@@ -38,6 +38,15 @@ class Row:
         return [str(guard).removeprefix("#") for guard in self.entry.guards]
 
 
+@dataclass(frozen=True)
+class Listing:
+    """The entries of a selection, and what is wrong with those that cannot be read."""
+
+    selection: Selection
+    rows: tuple[Row, ...]
+    problems: tuple[InputError, ...]
+
+
 def read_rows(selection: Selection, ages: Mapping[str, int]) -> tuple[list[Row], list[InputError]]:
     """The entries, and what is wrong with those that cannot be read."""
     rows, problems = [], []

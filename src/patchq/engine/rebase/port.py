@@ -18,10 +18,11 @@ from patchq.engine.series.stack import below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
+from patchq.model.nearest import did_you_mean
 from patchq.model.retired import provided_by_upstream
-from patchq.model.series import SeriesEntry
+from patchq.model.series import NoSuchPatchError, SeriesEntry, meant_name
 from patchq.model.verdict import Action, Report
-from patchq.model.workspace import SeriesDirectory
+from patchq.model.workspace import SeriesDirectory, Workspace
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,39 @@ def newest_with(project: Project, names: Sequence[str]) -> str:
         f"no series has {', '.join(names)}",
         hint="`patchq list TAG` shows the patches of a series; --from names one.",
     )
+
+
+def meant_anywhere(workspace: Workspace, names: Sequence[str]) -> list[str]:
+    """The patches of any series that ``names`` mean; raises :class:`InputError` for another."""
+    known = {name for tag in workspace.series_names() for name in workspace.series(tag).names}
+    meant = [meant_name(name, known) for name in names]
+    for name in meant:
+        if name not in known:
+            raise NoSuchPatchError(
+                name,
+                f"no series has {name}",
+                hint=did_you_mean(name, known, "`patchq list` shows them."),
+            )
+    return meant
+
+
+def live_without(
+    project: Project, origin: str, names: Sequence[str], *, replacing: bool
+) -> list[str]:
+    """The live bases, other than ``origin``, that lack one of the patches (or all: replacing)."""
+    workspace, live = project.workspace, project.settings.release.live
+    have = workspace.series_names()
+    return [
+        base.name
+        for base in project.lock.bases
+        if base.name in live
+        and base.name != origin
+        and (
+            replacing
+            or base.name not in have
+            or not set(names) <= set(workspace.series(base.name).names)
+        )
+    ]
 
 
 def port(

@@ -18,7 +18,7 @@ from patchq.git.search import files_with_words
 from patchq.kept_answers import KeptAnswers, key_of
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
-from patchq.model.release import Gate, GateChange, GateFacts, GateState, Value
+from patchq.model.release import Gate, GateAnswer, GateChange, GateFacts, GateState, Value
 from patchq.model.verdict import Evidence, EvidenceKind
 
 _PYTHON = (".py", ".pyi")
@@ -43,6 +43,21 @@ def facts_of(project: Project, target: str | None) -> GateFacts:
         known = ", ".join(facts.target for facts in given)
         raise InputError(f"patchq.yaml has no gates of {target!r}", hint=f"It has: {known}.")
     return found
+
+
+def read_gates(
+    project: Project, tag: str, target: str | None = None, since: str | None = None
+) -> GateAnswer:
+    """The gates on the base ``tag``, with ``since`` also what changed from that base on."""
+    base = project.lock.base(tag)
+    facts = facts_of(project, target)
+    project.store.require((base,))
+    reader = GateReader(project, facts)
+    found = reader.gates(base)
+    changes = (
+        compare_gates(project.upstream_range(since, tag), reader) if since is not None else None
+    )
+    return GateAnswer(tag, facts.target, found, changes)
 
 
 class GateReader:

@@ -6,7 +6,11 @@ from patchq.engine.build.evaluate import BuildQuestion, Prober
 from patchq.engine.build.layout import LISTS
 from patchq.engine.build.project_dir import project_at
 from patchq.engine.build.trust import is_trusted, sandbox_for
-from patchq.engine.verify.subject import Subject
+from patchq.engine.series.selection import Selection
+from patchq.engine.verify.subject import Subject, put_in_place
+from patchq.engine.workspace.project import Project
+from patchq.errors import InputError
+from patchq.model.prediction import Prediction, predict
 from patchq.model.verification import Build, TargetBuild
 
 
@@ -33,3 +37,15 @@ def predicted_builds(subject: Subject) -> tuple[TargetBuild, ...]:
     return tuple(
         TargetBuild(target, Build(), build) for target, build in zip(targets, builds, strict=True)
     )
+
+
+def predictions_of(project: Project, selection: Selection) -> tuple[Prediction, ...]:
+    """What is predicted of a wheel of this series, by target; raises :class:`InputError`."""
+    subject = put_in_place(project, selection)
+    predictions = predict(predicted_builds(subject))
+    if not predictions:
+        raise InputError(
+            f"no build of {subject.base.name} can be predicted",
+            hint="Name the project in the series' recipe.yaml, and targets in patchq.yaml.",
+        )
+    return predictions
