@@ -26,7 +26,7 @@ from patchq.engine.verify.wheel.check import compare_libraries
 from patchq.engine.verify.wheel.fatbin import read_library
 from patchq.errors import InputError, PatchqError, Where
 from patchq.model.prediction import Prediction, read_predictions
-from patchq.model.wheel import Row, counts_of
+from patchq.model.wheel import WheelRow, counts_of
 
 MANIFEST = "patchq-manifest.json"
 PLAN = "plan.json"
@@ -299,7 +299,7 @@ def _libraries(out: Path) -> Iterator[Any]:
             yield library
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: WheelRow) -> dict[str, Any]:
     return {
         "name": row.name,
         "target": row.predicted.target if row.predicted else None,

@@ -12,7 +12,7 @@ from workspaces import make_workspace
 
 import patchq
 from patchq.api.importing import ImportOptions, as_guard
-from patchq.engine.rebase.solving.resolve import Opened
+from patchq.engine.rebase.solving.resolve import OpenedConflict
 from patchq.engine.series.edits import Place, Side
 from patchq.engine.series.header_edit import set_field
 from patchq.model.export_format import ExportFormat
@@ -139,7 +139,7 @@ def test_what_is_held_is_resolved_and_ported(root: Path) -> None:
     assert rebased.carried == ("b.patch",)
     assert workspace.held("v3").roots == ("a.patch",)
     opened = workspace.resolve("a", "v3")
-    assert isinstance(opened, Opened)
+    assert isinstance(opened, OpenedConflict)
     assert opened.conflicts == ("a.txt",)
     assert workspace.abort_resolve() == "a.patch"
 

@@ -12,8 +12,8 @@ from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.case import distinct
 from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
-from patchq.engine.judge.gone.bindings import Source, first_unbound
-from patchq.engine.judge.gone.removal import Lost
+from patchq.engine.judge.gone.bindings import SourceText, first_unbound
+from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.small_trees import names_below
@@ -46,9 +46,9 @@ def commit(name: str, *touches: Touch, parents: int = 1, subject: str = "") -> C
 # Taken out, with nothing in its place
 
 
-def lost(text: str, name: str | None, first: int = 0, end: int = 0) -> Lost:
+def lost(text: str, name: str | None, first: int = 0, end: int = 0) -> LostCode:
     lines = tuple(line.encode() for line in text.splitlines(keepends=True))
-    return Lost(UNIT, "f.py", "f.py", lines, name, first, end, (first, end))
+    return LostCode(UNIT, "f.py", "f.py", lines, name, first, end, (first, end))
 
 
 ABOVE = "import os\n\n\ndef above(x):\n    return os.path.join(x)\n\n\n"
@@ -201,8 +201,8 @@ def unbound(
     text = f"{old}{body}{added}"
     first = old.count("\n") + body.count("\n")
     return first_unbound(
-        Source("app/old.py", text.encode()),
-        Source("app/deep/new.py", new.encode()),
+        SourceText("app/old.py", text.encode()),
+        SourceText("app/deep/new.py", new.encode()),
         body.encode(),
         range(first, first + added.count("\n")),
         range(first - body.count("\n"), first + added.count("\n")),

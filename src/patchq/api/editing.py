@@ -10,7 +10,7 @@ from patchq.api.opened import OpenWorkspace
 
 if TYPE_CHECKING:
     from patchq.engine.edit.refresh import Refreshed
-    from patchq.engine.edit.session import Aborted
+    from patchq.engine.edit.session import AbortedEdit
     from patchq.engine.edit.state import Edit
     from patchq.engine.series.edits import Edited, PatchPart, Place
     from patchq.engine.series.message import Wording
@@ -246,7 +246,7 @@ class Editing(OpenWorkspace):
                 finish(self.project, refreshed)
         return refreshed
 
-    def abort_edit(self) -> Aborted:
+    def abort_edit(self) -> AbortedEdit:
         """Forget the open edit, whatever state it is in."""
         from patchq.engine.edit.session import abort
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from patchq.engine.rebase.rebase import Rebased
-    from patchq.engine.rebase.solving.resolve import Held
+    from patchq.engine.rebase.solving.resolve import HeldPatches
     from patchq.engine.series.selection import Selection
     from patchq.engine.workspace.project import Project
     from patchq.model.lint import Finding
@@ -158,7 +158,7 @@ class Questions(OpenWorkspace):
         )
         return replace(report, patches=told)
 
-    def held(self, series: str | None = None) -> Held:
+    def held(self, series: str | None = None) -> HeldPatches:
         """The patches that a series holds for review, see :meth:`resolve`."""
         from patchq.engine.rebase.solving.resolve import held
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from patchq.engine.rebase.operation import Operation
     from patchq.engine.rebase.port import Ported
     from patchq.engine.rebase.rebase import Rebased
-    from patchq.engine.rebase.session import Aborted, Decided
-    from patchq.engine.rebase.solving.resolve import Opened as OpenedConflict
+    from patchq.engine.rebase.session import AbortedRebase, Decided
+    from patchq.engine.rebase.solving.resolve import OpenedConflict as OpenedConflict
     from patchq.engine.series.continuity import Gap
     from patchq.engine.series.edits import Edited
     from patchq.model.verification import Remark
@@ -92,7 +92,7 @@ class Rebasing(OpenWorkspace):
             rebased = accept_drift(self.project, reason, progress)
         return self._told(rebased)
 
-    def abort_rebase(self) -> Aborted:
+    def abort_rebase(self) -> AbortedRebase:
         """Forget the rebase, whatever state it is in."""
         from patchq.engine.rebase.session import abort
 
@@ -126,13 +126,13 @@ class Rebasing(OpenWorkspace):
 
         If it has none (any more), it joins its series at once.
         """
-        from patchq.engine.rebase.solving.resolve import Opened, begin
+        from patchq.engine.rebase.solving.resolve import OpenedConflict, begin
 
         series = series or self.newest_series
         (name,) = self.named([patch], series, retired=True)
         with self.writing():
             opened = begin(self.project, series, name)
-            if not isinstance(opened, Opened):
+            if not isinstance(opened, OpenedConflict):
                 opened.write(self.project, self.label(f"resolve {name}", series))
             return opened
 

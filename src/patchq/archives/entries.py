@@ -48,7 +48,7 @@ _COPY_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchiveEntry:
     """An entry as its archive has it; ``time`` is in seconds since 1970."""
 
     name: str
@@ -113,7 +113,7 @@ def readable(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_entries(file: Path) -> Iterator[Sequence[Entry]]:
+def open_entries(file: Path) -> Iterator[Sequence[ArchiveEntry]]:
     """The entries of an archive, readable until the end of the block."""
     if file.name.endswith(_ZIP_SUFFIXES):
         with zipfile.ZipFile(file) as archive:
@@ -134,7 +134,7 @@ def open_entries(file: Path) -> Iterator[Sequence[Entry]]:
         )
 
 
-def _zip_entry(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Entry:
+def _zip_entry(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> ArchiveEntry:
     name = info.orig_filename
     if not info.flag_bits & 0x800:  # not marked as UTF-8, so zipfile took it for cp437
         name = name.encode("cp437").decode("utf-8", "surrogateescape")
@@ -152,7 +152,9 @@ def _zip_entry(file: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> E
         raise _special(file, name)
     if mode == DIRECTORY and info.file_size:
         raise InputError(f"{name!r} is a directory with content", where=Where(str(file)))
-    return Entry(name, mode, info.file_size, _zip_time(info), lambda: _read_zip(archive, info))
+    return ArchiveEntry(
+        name, mode, info.file_size, _zip_time(info), lambda: _read_zip(archive, info)
+    )
 
 
 def _zip_time(info: zipfile.ZipInfo) -> int:
@@ -169,9 +171,9 @@ def _read_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         return stream.read(info.file_size + 1)
 
 
-def _tar_entries(file: Path, archive: tarfile.TarFile, stream: IO[bytes]) -> list[Entry]:
-    entries: dict[str, Entry] = {}
-    found: list[Entry] = []
+def _tar_entries(file: Path, archive: tarfile.TarFile, stream: IO[bytes]) -> list[ArchiveEntry]:
+    entries: dict[str, ArchiveEntry] = {}
+    found: list[ArchiveEntry] = []
     for member in archive.getmembers():
         entry = _tar_entry(file, archive, member, entries)
         entries[member.name] = entry
@@ -185,8 +187,8 @@ def _tar_entries(file: Path, archive: tarfile.TarFile, stream: IO[bytes]) -> lis
 
 
 def _tar_entry(
-    file: Path, archive: tarfile.TarFile, member: tarfile.TarInfo, earlier: dict[str, Entry]
-) -> Entry:
+    file: Path, archive: tarfile.TarFile, member: tarfile.TarInfo, earlier: dict[str, ArchiveEntry]
+) -> ArchiveEntry:
     if member.islnk():
         target = earlier.get(member.linkname)
         if target is None or target.mode == DIRECTORY:
@@ -206,7 +208,9 @@ def _tar_entry(
         mode, size = (EXECUTABLE if member.mode & stat.S_IXUSR else REGULAR), member.size
     else:
         raise _special(file, member.name)
-    return Entry(member.name, mode, size, _tar_time(member), lambda: _read_tar(archive, member))
+    return ArchiveEntry(
+        member.name, mode, size, _tar_time(member), lambda: _read_tar(archive, member)
+    )
 
 
 def _tar_time(member: tarfile.TarInfo) -> int:

@@ -19,7 +19,7 @@ from packaging.metadata import parse_email
 from patchq.archives.entries import (
     DIRECTORY,
     SYMLINK,
-    Entry,
+    ArchiveEntry,
     check_size,
     encode,
     open_entries,
@@ -140,7 +140,7 @@ def import_archive(
 
 
 def _tree(
-    file: Path, entries: Sequence[Entry], prefix: str, coverage: Coverage
+    file: Path, entries: Sequence[ArchiveEntry], prefix: str, coverage: Coverage
 ) -> tuple[ArchiveFile, ...]:
     """The entries as files of a tree, once all of them are known to be safe."""
     root = _components(prefix.rstrip("/"), Where("--prefix"))
@@ -166,7 +166,7 @@ def _tree(
     return tuple(sorted(files, key=lambda each: encode(each.path)))
 
 
-def _newest(entries: Sequence[Entry]) -> str:
+def _newest(entries: Sequence[ArchiveEntry]) -> str:
     newest = max((entry.time for entry in entries), default=0)
     return datetime.fromtimestamp(newest, UTC).isoformat()
 
@@ -186,9 +186,9 @@ def _components(name: str, where: Where) -> tuple[str, ...]:
     return parts
 
 
-def _refuse_clashes(file: Path, named: Sequence[tuple[tuple[str, ...], Entry]]) -> None:
+def _refuse_clashes(file: Path, named: Sequence[tuple[tuple[str, ...], ArchiveEntry]]) -> None:
     """Raise InputError where a path is there twice, or stands below one that is no directory."""
-    leaves: dict[tuple[str, ...], Entry] = {}
+    leaves: dict[tuple[str, ...], ArchiveEntry] = {}
     for components, entry in named:
         if entry.mode == DIRECTORY:
             continue
@@ -207,7 +207,7 @@ def _refuse_clashes(file: Path, named: Sequence[tuple[tuple[str, ...], Entry]]) 
                 )
 
 
-def _top_directories(named: Sequence[tuple[tuple[str, ...], Entry]]) -> int:
+def _top_directories(named: Sequence[tuple[tuple[str, ...], ArchiveEntry]]) -> int:
     """1 where one directory holds everything, as in a source archive, else 0."""
     tops = {components[0] for components, _ in named if components}
     loose = any(len(components) == 1 and entry.mode != DIRECTORY for components, entry in named)

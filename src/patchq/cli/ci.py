@@ -11,7 +11,7 @@ from patchq.cli import output
 from patchq.cli.session import session
 
 
-class What(Enum):
+class CiOutput(Enum):
     """What to print for the engine."""
 
     MATRIX = "matrix"
@@ -19,7 +19,7 @@ class What(Enum):
 
 def ci(
     context: typer.Context,
-    what: Annotated[What, typer.Argument(metavar="matrix", help="matrix: the builds.")],
+    what: Annotated[CiOutput, typer.Argument(metavar="matrix", help="matrix: the builds.")],
     tags: Annotated[
         list[str] | None,
         typer.Option("--tag", metavar="TAG", help="Only this series; may be repeated."),
@@ -35,7 +35,7 @@ def ci(
       patchq ci matrix
       patchq ci matrix --tag v0.5.18
     """
-    assert what is What.MATRIX
+    assert what is CiOutput.MATRIX
     run = session(context)
     jobs = []
     for tag in tags or run.workspace.series_names():

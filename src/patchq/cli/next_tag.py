@@ -50,7 +50,7 @@ def next_tag(
       patchq next v0.5.18 --dry-run
       patchq next --markdown
     """
-    from patchq.model.release import Section
+    from patchq.model.release import WorkSection
     from patchq.report.work_list import (
         render_work_list,
         render_work_list_json,
@@ -59,7 +59,7 @@ def next_tag(
 
     run = session(context)
     wanted = [part.strip() for part in fail_on.split(",") if part.strip()]
-    known = [*(section.value for section in Section), "names"]
+    known = [*(section.value for section in WorkSection), "names"]
     for part in wanted:
         if part not in known:
             raise InputError(f"--fail-on: {part!r} is unknown", hint=f"One of: {', '.join(known)}.")

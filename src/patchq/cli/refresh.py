@@ -47,9 +47,9 @@ def refresh(
 
 
 def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
-    from patchq.engine.edit.refresh import What
+    from patchq.engine.edit.refresh import RefreshOutcome
 
-    told = [each for each in refreshed.outcomes if each.what != (What.UNCHANGED,)]
+    told = [each for each in refreshed.outcomes if each.what != (RefreshOutcome.UNCHANGED,)]
     for each in told:
         typer.echo(f"{', '.join(what.value for what in each.what):<10}  {_names(each)}")
     same = len(refreshed.outcomes) - len(told)
@@ -59,16 +59,17 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
     typer.echo(f"{refreshed.edit.tag}: {words}")
     for note in refreshed.edited.notes:
         run.notice(note)
-    if any(What.DROPPED in each.what for each in told):
+    if any(RefreshOutcome.DROPPED in each.what for each in told):
         run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
 
 
 def _names(outcome: RefreshedPatch) -> str:
-    from patchq.engine.edit.refresh import What
+    from patchq.engine.edit.refresh import RefreshOutcome
 
     if outcome.old is None:
         return outcome.name
-    return f"{outcome.name} ({'out of' if What.NEW in outcome.what else 'was'} {outcome.old})"
+    how = "out of" if RefreshOutcome.NEW in outcome.what else "was"
+    return f"{outcome.name} ({how} {outcome.old})"
 
 
 def _print_json(refreshed: Refreshed, dry_run: bool) -> None:

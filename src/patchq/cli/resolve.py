@@ -11,7 +11,7 @@ from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.rebase.solving.resolve import Held
+    from patchq.engine.rebase.solving.resolve import HeldPatches
     from patchq.engine.series.edits import Edited
 
 
@@ -40,7 +40,7 @@ def resolve(
       patchq resolve arch-prune.patch
       patchq resolve --continue
     """
-    from patchq.engine.rebase.solving.resolve import Opened
+    from patchq.engine.rebase.solving.resolve import OpenedConflict
     from patchq.engine.rebase.solving.state import WAYS_ON
 
     run = session(context)
@@ -58,7 +58,7 @@ def resolve(
     if name is None:
         return _list(run, series)
     opened = run.api.resolve(name, series)
-    if not isinstance(opened, Opened):
+    if not isinstance(opened, OpenedConflict):
         _say(run, opened)
         return 0
     where = ", ".join(opened.conflicts)
@@ -86,7 +86,7 @@ def _list(run: Session, tag: str) -> int:
     return 1
 
 
-def held_words(found: Held) -> str:
+def held_words(found: HeldPatches) -> str:
     """How many conflict by themselves, and how many only follow those."""
     roots, followers = len(found.roots), len(found.followers)
     words = "1 conflicts by itself" if roots == 1 else f"{roots} conflict by themselves"

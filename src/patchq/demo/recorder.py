@@ -17,7 +17,7 @@ from patchq.git.process import Git
 Tree = dict[str, bytes]
 
 
-class Edit(Protocol):
+class TreeEdit(Protocol):
     """A change of a tree."""
 
     def play(self, tree: Tree) -> Iterator[bytes]:
@@ -64,7 +64,7 @@ class Remove:
 
 
 @dataclass(frozen=True)
-class Move:
+class TreeMove:
     """Move a directory, contents untouched."""
 
     old: str
@@ -101,7 +101,9 @@ class Recorder:
         self.trees[name] = dict(self.trees[start])
         self._stream.append(f"reset refs/heads/{name}\nfrom refs/heads/{start}\n\n".encode())
 
-    def commit(self, branch: str, date: str, author: Person, message: str, *edits: Edit) -> None:
+    def commit(
+        self, branch: str, date: str, author: Person, message: str, *edits: TreeEdit
+    ) -> None:
         """Put a commit on ``branch``; the first one on a new name is a root."""
         tree = self.trees.setdefault(branch, {})
         identity = author.on(date)

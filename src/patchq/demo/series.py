@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.demo.recorder import Edit, Person, Replace, Write
+from patchq.demo.recorder import Person, Replace, TreeEdit, Write
 from patchq.demo.upstream import (
     CLAMP_PROPOSAL,
     CLAMP_ROLLBACK,
@@ -67,7 +67,7 @@ class DemoPatch:
     subject: str
     body: str
     trailers: tuple[tuple[str, str], ...]
-    edits: tuple[Edit, ...]
+    edits: tuple[TreeEdit, ...]
     guard: str | None = None
 
     @property

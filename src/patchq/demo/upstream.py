@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from patchq.demo.recorder import Move, Person, Recorder, Remove, Replace, Write
+from patchq.demo.recorder import Person, Recorder, Remove, Replace, TreeMove, Write
 from patchq.demo.sources import kernel_sources, server_sources
 
 TAGS = ("v1.0", "v1.1", "v1.2")
@@ -168,7 +168,7 @@ def test_released_pages_count_as_evicted():
         "2025-02-17",
         MEI,
         "Move lattice-kernel below the server (#110)",
-        Move(KERNEL_BEFORE, KERNEL_AFTER),
+        TreeMove(KERNEL_BEFORE, KERNEL_AFTER),
     )
     upstream.commit(
         "main",

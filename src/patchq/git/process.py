@@ -95,7 +95,7 @@ class Result:
         return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
 
 
-class Held(Protocol):
+class HeldObjects(Protocol):
     """Objects in memory."""
 
     def flush(self) -> None:
@@ -147,7 +147,7 @@ class Git:
         fetch_missing: FetchMissing | None = None,
     ):
         user_environment()
-        self.held: Held | None = None
+        self.held: HeldObjects | None = None
         """What is written to ``scratch`` before a process starts."""
         self._fetch_missing = fetch_missing
         self.directory = directory = directory.absolute() if directory else None

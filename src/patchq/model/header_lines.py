@@ -53,7 +53,7 @@ class Trailer:
 
 
 @dataclass(frozen=True)
-class Line:
+class HeaderLine:
     """A line of a header; ``number`` counts from 1."""
 
     number: int
@@ -65,7 +65,7 @@ def continues(text: str) -> bool:
     return text[:1] in (" ", "\t") and bool(text.strip())
 
 
-def read_fields(lines: Sequence[Line]) -> list[Trailer] | None:
+def read_fields(lines: Sequence[HeaderLine]) -> list[Trailer] | None:
     """Lines as fields with their continuations; None if one is neither."""
     fields: list[tuple[str, list[str], int]] = []
     for line in lines:
@@ -85,9 +85,9 @@ def is_ours(key: str) -> bool:
     return key in _DEP3 or key in _VENDOR or key.startswith("bug-")
 
 
-def without_stat(lines: list[Line]) -> list[Line]:
+def without_stat(lines: list[HeaderLine]) -> list[HeaderLine]:
     """Lines without the diffstats among them, which no prose is."""
-    kept: list[Line] = []
+    kept: list[HeaderLine] = []
     ended = False
     for line in lines:
         kept.append(line)
@@ -97,7 +97,7 @@ def without_stat(lines: list[Line]) -> list[Line]:
     return kept
 
 
-def split_notes(lines: list[Line]) -> tuple[list[Line], str]:
+def split_notes(lines: list[HeaderLine]) -> tuple[list[HeaderLine], str]:
     """What stands before a line ``---``, and the text after it that is not a diffstat."""
     for index, line in enumerate(lines):
         if SEPARATOR.match(line.text):
@@ -110,23 +110,23 @@ def split_notes(lines: list[Line]) -> tuple[list[Line], str]:
     return lines, ""
 
 
-def split_trailers(lines: list[Line]) -> tuple[list[Line], tuple[Trailer, ...]]:
+def split_trailers(lines: list[HeaderLine]) -> tuple[list[HeaderLine], tuple[Trailer, ...]]:
     """Prose and fields: of the last paragraph, and of any that holds nothing but known fields."""
     *others, last = _paragraphs(lines) or [[]]
-    prose: list[Line] = []
+    prose: list[HeaderLine] = []
     trailers: list[Trailer] = []
     for paragraph in others:
         fields = read_fields(paragraph)
         if fields and all(is_ours(entry.key) for entry in fields):
             trailers.extend(fields)
         else:
-            prose += [*paragraph, Line(0, "")]
+            prose += [*paragraph, HeaderLine(0, "")]
     rest, fields = _split_last(last)
     trailers.extend(fields)
     return (prose + rest, tuple(trailers)) if trailers else (lines, ())
 
 
-def _split_last(paragraph: list[Line]) -> tuple[list[Line], list[Trailer]]:
+def _split_last(paragraph: list[HeaderLine]) -> tuple[list[HeaderLine], list[Trailer]]:
     """The last paragraph, where git allows other lines (``[name: what]``) among trailers.
 
     git's rule: a quarter must be trailers, one of them of a kind that is written by tools.
@@ -146,13 +146,13 @@ def _split_last(paragraph: list[Line]) -> tuple[list[Line], list[Trailer]]:
     return paragraph, []
 
 
-def paragraph_end(lines: Sequence[Line]) -> int:
+def paragraph_end(lines: Sequence[HeaderLine]) -> int:
     """The index of the first empty line, or the number of lines."""
     return next((index for index, line in enumerate(lines) if not line.text.strip()), len(lines))
 
 
-def _paragraphs(lines: Sequence[Line]) -> list[list[Line]]:
-    paragraphs: list[list[Line]] = [[]]
+def _paragraphs(lines: Sequence[HeaderLine]) -> list[list[HeaderLine]]:
+    paragraphs: list[list[HeaderLine]] = [[]]
     for line in lines:
         if line.text.strip():
             paragraphs[-1].append(line)
@@ -161,12 +161,12 @@ def _paragraphs(lines: Sequence[Line]) -> list[list[Line]]:
     return [paragraph for paragraph in paragraphs if paragraph]
 
 
-def trimmed(lines: Sequence[Line]) -> list[Line]:
+def trimmed(lines: Sequence[HeaderLine]) -> list[HeaderLine]:
     """Lines without empty ones at both ends."""
     written = [index for index, line in enumerate(lines) if line.text.strip()]
     return list(lines[written[0] : written[-1] + 1]) if written else []
 
 
-def joined(lines: Sequence[Line]) -> str:
+def joined(lines: Sequence[HeaderLine]) -> str:
     """The lines as one text, without empty ones at both ends."""
     return "\n".join(line.text.rstrip() for line in trimmed(lines))

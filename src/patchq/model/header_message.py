@@ -14,7 +14,7 @@ from enum import Enum
 from patchq.model.header_lines import (
     FIELD,
     SEPARATOR,
-    Line,
+    HeaderLine,
     Trailer,
     is_ours,
     joined,
@@ -60,7 +60,7 @@ class Message:
 
 def read_message(raw: bytes) -> Message:
     lines = [
-        Line(number, text.removesuffix("\r"))
+        HeaderLine(number, text.removesuffix("\r"))
         for number, text in enumerate(decoded(raw).split("\n"), 1)
     ]
     mail = _split_mail(lines)
@@ -86,15 +86,15 @@ def bare_line(text: str) -> str:
     return re.sub(r"^# ?", "", text)
 
 
-def _uncommented(lines: Sequence[Line]) -> list[Line]:
+def _uncommented(lines: Sequence[HeaderLine]) -> list[HeaderLine]:
     """Lines without their leading ``#`` where all lines have one."""
     written = [line for line in lines if line.text.strip()]
     if not written or not all(line.text.startswith("#") for line in written):
         return list(lines)
-    return [Line(line.number, bare_line(line.text)) for line in lines]
+    return [HeaderLine(line.number, bare_line(line.text)) for line in lines]
 
 
-def _split_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]] | None:
+def _split_mail(lines: Sequence[HeaderLine]) -> tuple[list[Trailer], list[HeaderLine]] | None:
     """The fields of a mail's header and the lines of its body; None if it is no mail."""
     mbox = bool(MBOX_LINE.match(lines[0].text))
     rest = lines[1:] if mbox else lines
@@ -108,7 +108,7 @@ def _split_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]] | Non
     return fields, list(rest[end:])
 
 
-def _split_loose_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]] | None:
+def _split_loose_mail(lines: Sequence[HeaderLine]) -> tuple[list[Trailer], list[HeaderLine]] | None:
     """A mail that StGit took for a message: blank lines stand between its first lines."""
     if not MBOX_LINE.match(lines[0].text) or not _ZERO_OR_ID.match(lines[0].text):
         return None
@@ -124,7 +124,7 @@ def _split_loose_mail(lines: Sequence[Line]) -> tuple[list[Trailer], list[Line]]
     return (fields, rest) if any(entry.key.lower() == "subject" for entry in fields) else None
 
 
-def _read_mail(fields: Sequence[Trailer], lines: list[Line]) -> Message:
+def _read_mail(fields: Sequence[Trailer], lines: list[HeaderLine]) -> Message:
     head = {entry.key.lower(): unfolded(entry.value) for entry in reversed(fields)}
     lines, inner = _in_body_headers(lines)
     head |= inner
@@ -145,7 +145,7 @@ def _read_mail(fields: Sequence[Trailer], lines: list[Line]) -> Message:
     )
 
 
-def _in_body_headers(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
+def _in_body_headers(lines: list[HeaderLine]) -> tuple[list[HeaderLine], dict[str, str]]:
     """From, Subject and Date at the top of a mail's body, which stand for those of the mail."""
     lines = trimmed(lines)
     found: dict[str, str] = {}
@@ -175,7 +175,7 @@ def _untagged(subject: str) -> str:
     return " ".join(subject[start:].split())
 
 
-def _read_plain(lines: list[Line]) -> Message:
+def _read_plain(lines: list[HeaderLine]) -> Message:
     lines = trimmed(without_stat(lines))
     if lines and _COMMIT.match(lines[0].text):
         return _read_git_log(lines)
@@ -187,14 +187,14 @@ def _read_plain(lines: list[Line]) -> Message:
     ):
         return _read_dep3(lines[:end], lines[end:], fields, notes)
     if len(lines) == 1 and (oneline := _ONELINE.match(lines[0].text)):
-        lines = [Line(lines[0].number, lines[0].text[oneline.end() :])]
+        lines = [HeaderLine(lines[0].number, lines[0].text[oneline.end() :])]
     lines, values = _signed(lines)
     prose, trailers = split_trailers(lines[1:])
     author, date = sender(values.get("from", values.get("author"))), values.get("date")
     return _plain([*lines[:1], *prose], trailers, notes, author, date)
 
 
-def _signed(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
+def _signed(lines: list[HeaderLine]) -> tuple[list[HeaderLine], dict[str, str]]:
     """Author and date in a paragraph of their own behind the subject, as StGit exports them."""
     if not lines[1:] or lines[1].text.strip():
         return lines, {}
@@ -207,7 +207,7 @@ def _signed(lines: list[Line]) -> tuple[list[Line], dict[str, str]]:
     return [lines[0], *rest[end:]], values
 
 
-def _read_hg(lines: Sequence[Line]) -> Message:
+def _read_hg(lines: Sequence[HeaderLine]) -> Message:
     """``hg export``: fields as comments, then the message; a date's zone counts west of UTC."""
     end = next((i for i, line in enumerate(lines) if not line.text.startswith("#")), len(lines))
     words = [line.text[1:].strip().split(" ", 1) for line in lines[:end]]
@@ -225,7 +225,7 @@ def _read_hg(lines: Sequence[Line]) -> Message:
 
 
 def _plain(
-    prose: list[Line],
+    prose: list[HeaderLine],
     trailers: Sequence[Trailer],
     notes: str,
     author: str | None = None,
@@ -245,13 +245,13 @@ def _plain(
 
 
 def _read_dep3(
-    header: list[Line], rest: list[Line], fields: Sequence[Trailer], notes: str
+    header: list[HeaderLine], rest: list[HeaderLine], fields: Sequence[Trailer], notes: str
 ) -> Message:
     prose, trailers = split_trailers(rest)
     values = {entry.key.lower(): entry.value for entry in reversed(fields)}
     described = _described(header)
     return _plain(
-        [*described, Line(0, ""), *prose],
+        [*described, HeaderLine(0, ""), *prose],
         [
             *(entry for entry in fields if entry.key.lower() not in _MESSAGE_FIELDS),
             *_others(fields, ("from", "author")),
@@ -263,9 +263,9 @@ def _read_dep3(
     )
 
 
-def _described(header: Sequence[Line]) -> list[Line]:
+def _described(header: Sequence[HeaderLine]) -> list[HeaderLine]:
     """The lines of Description or Subject; a lone dot is an empty line, as in Debian's files."""
-    described: list[Line] = []
+    described: list[HeaderLine] = []
     inside = False
     for line in header:
         if match := FIELD.match(line.text):
@@ -274,22 +274,22 @@ def _described(header: Sequence[Line]) -> list[Line]:
         else:
             text = "" if line.text.strip() == "." else line.text[1:]
         if inside:
-            described.append(Line(line.number, text))
+            described.append(HeaderLine(line.number, text))
     return described
 
 
-def _read_git_log(lines: Sequence[Line]) -> Message:
+def _read_git_log(lines: Sequence[HeaderLine]) -> Message:
     """``git show`` and ``git log -p``: fields, then the message indented by four spaces."""
     end = paragraph_end(lines)
     values = _log_fields(lines[1:end])
-    message = [Line(line.number, line.text.removeprefix("    ")) for line in lines[end:]]
+    message = [HeaderLine(line.number, line.text.removeprefix("    ")) for line in lines[end:]]
     message, notes = split_notes(trimmed(message))
     prose, trailers = split_trailers(message[1:])
     date = values.get("authordate", values.get("date"))
     return _plain([*message[:1], *prose], trailers, notes, values.get("author"), date)
 
 
-def _log_fields(lines: Sequence[Line]) -> dict[str, str]:
+def _log_fields(lines: Sequence[HeaderLine]) -> dict[str, str]:
     """Author and date as ``git show`` tells them, in any ``--format`` it has a name for."""
     for line in lines:
         if match := _RAW_AUTHOR.match(line.text):

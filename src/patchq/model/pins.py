@@ -23,7 +23,7 @@ _FLOORS = (">=", ">", "~=", "==", "===")
 
 
 @dataclass(frozen=True)
-class Source:
+class VersionSource:
     """Where upstream says the version of what is no Python package: one group of ``pattern``."""
 
     file: str
@@ -40,7 +40,7 @@ class Pin:
 
     name: str
     specifier: str
-    source: Source | None = None
+    source: VersionSource | None = None
     reason: str | None = None
     index: str | None = None
     group: str | None = None
@@ -194,7 +194,7 @@ def _sha256(entry: YamlValue) -> str:
     return entry.text()
 
 
-def _source(entry: YamlValue, fields: Mapping[str, YamlValue]) -> Source | None:
+def _source(entry: YamlValue, fields: Mapping[str, YamlValue]) -> VersionSource | None:
     if "file" not in fields and "pattern" not in fields:
         return None
     if "file" not in fields or "pattern" not in fields:
@@ -205,7 +205,7 @@ def _source(entry: YamlValue, fields: Mapping[str, YamlValue]) -> Source | None:
     groups = _or_fail(pattern, _groups, "a regular expression as RE2 has them")
     if groups != 1:
         pattern.fail(f"expected one group, around the version; found {groups}")
-    return Source(fields["file"].text(), pattern.text())
+    return VersionSource(fields["file"].text(), pattern.text())
 
 
 def _groups(pattern: str) -> int:

@@ -23,7 +23,7 @@ Value = bool | int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Uses:
+class OwnUses:
     """Words of upstream that one's own files use.
 
     ``files`` are globs, relative to the workspace, of the own files; ``words`` regular expressions
@@ -76,14 +76,14 @@ class Claim:
 
     text: str
     when: tuple[Predicate, ...]
-    section: Section
+    section: WorkSection
 
 
 @dataclass(frozen=True)
 class ReleaseSettings:
     """All of it; ``live`` gives the role of each base that is still deployed."""
 
-    uses: tuple[Uses, ...] = ()
+    uses: tuple[OwnUses, ...] = ()
     gates: tuple[GateFacts, ...] = ()
     claims: tuple[Claim, ...] = ()
     watch: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class ReleaseSettings:
 # Findings
 
 
-class Section(Enum):
+class WorkSection(Enum):
     """Who must act, and how soon: the parts of the work list, in order."""
 
     BLOCKS = "blocks the build"
@@ -108,7 +108,7 @@ class Section(Enum):
 
 
 @dataclass(frozen=True)
-class Use:
+class WordUse:
     """A place in an own file where a word stands."""
 
     file: str
@@ -128,7 +128,7 @@ class NameChange:
 
     name: str
     state: NameState
-    uses: tuple[Use, ...]
+    uses: tuple[WordUse, ...]
     evidence: Evidence
 
 
@@ -211,7 +211,7 @@ REQUIRES = "upstream requires"
 class WorkItem:
     """One line of the work list; ``command`` is what to type next, if there is anything."""
 
-    section: Section
+    section: WorkSection
     subject: str
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -228,25 +228,27 @@ class WorkList:
     fine: tuple[str, ...]
     folded: tuple[str, ...]
 
-    def of(self, section: Section) -> tuple[WorkItem, ...]:
+    def of(self, section: WorkSection) -> tuple[WorkItem, ...]:
         """The items of one section, in order."""
         return tuple(item for item in self.items if item.section is section)
 
     @property
     def needs_review(self) -> bool:
         """Whether anything is to be done before the tag can be used."""
-        return any(item.section not in (Section.LEAVES, Section.READ) for item in self.items)
+        return any(
+            item.section not in (WorkSection.LEAVES, WorkSection.READ) for item in self.items
+        )
 
 
 # Reading
 
 
-def read_uses(entry: YamlValue) -> tuple[Uses, ...]:
+def read_uses(entry: YamlValue) -> tuple[OwnUses, ...]:
     """The ``uses`` of the settings."""
     return tuple(_uses(item) for item in entry.sequence())
 
 
-def _uses(entry: YamlValue) -> Uses:
+def _uses(entry: YamlValue) -> OwnUses:
     fields = entry.fields("files", "words", optional=("defined", "modules"))
     for item in fields["words"].sequence():
         try:
@@ -254,7 +256,7 @@ def _uses(entry: YamlValue) -> Uses:
         except ValueError as error:
             item.fail(f"not a regular expression: {error}")
     modules = dict(fields["modules"].items()) if "modules" in fields else {}
-    return Uses(
+    return OwnUses(
         fields["files"].texts(),
         fields["words"].texts(),
         fields["defined"].texts() if "defined" in fields else (),
@@ -307,8 +309,8 @@ def read_claims(entry: YamlValue) -> tuple[Claim, ...]:
 
 def _claim(entry: YamlValue) -> Claim:
     fields = entry.fields("claim", "when", optional=("section",))
-    sections = {section.value: section for section in Section}
-    named = fields["section"].text() if "section" in fields else Section.READ.value
+    sections = {section.value: section for section in WorkSection}
+    named = fields["section"].text() if "section" in fields else WorkSection.READ.value
     if named not in sections:
         fields["section"].fail(
             f"there is no section {named!r}", hint=f"It is one of: {', '.join(sections)}."

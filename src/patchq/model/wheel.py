@@ -42,7 +42,7 @@ def read_library_line(line: str) -> Library:
 
 
 @dataclass(frozen=True)
-class Row:
+class WheelRow:
     """A library of the wheel beside the target that makes it; None: there is none."""
 
     library: Library | None
@@ -72,7 +72,7 @@ class WheelReport:
 
     file: str
     machine: str
-    rows: tuple[Row, ...]
+    rows: tuple[WheelRow, ...]
 
     @property
     def section(self) -> Section:
@@ -88,7 +88,7 @@ class WheelReport:
         return Section(NAME, f"{count} {libraries} of {self.file}: {state}", tuple(failures))
 
 
-def _difference(row: Row) -> str:
+def _difference(row: WheelRow) -> str:
     if row.predicted is None:
         return f"{row.name} was not predicted; it holds {counts_of(row.library)}"
     if row.library is None:

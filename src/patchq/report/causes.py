@@ -15,7 +15,7 @@ from patchq.model.verdict import (
     PathChange,
 )
 from patchq.model.words import some
-from patchq.report.commit import Commit, commit_of
+from patchq.report.commit import ShownCommit, commit_of
 
 # Evidence that lists the hunks its commit decided, and the state those are in.
 _DECIDED = {
@@ -39,7 +39,7 @@ class Directories:
 class Cause:
     """A commit (None: none known), what it did to the patch, and which moves it made."""
 
-    commit: Commit | None
+    commit: ShownCommit | None
     words: tuple[str, ...]
     moves: tuple[Directories, ...]
 
@@ -49,8 +49,8 @@ def causes(patch: PatchReport) -> tuple[Cause, ...]:
 
     What ``X-Watch`` found explains nothing and is left out.
     """
-    words: dict[Commit | None, list[str]] = {}
-    moves: dict[Commit | None, list[Directories]] = {}
+    words: dict[ShownCommit | None, list[str]] = {}
+    moves: dict[ShownCommit | None, list[Directories]] = {}
     if patch.action is Action.REVIEW:
         words[None] = [*_unexplained(patch), *_after(patch)]
     pending = {change.new: _directories(change) for change in _moved(patch)}

@@ -15,7 +15,7 @@ SHORT_ID = 9
 
 
 @dataclass(frozen=True)
-class Commit:
+class ShownCommit:
     """An upstream commit: ``subject`` without the number of its pull request."""
 
     oid: CommitId
@@ -30,13 +30,13 @@ class Commit:
         return self.oid[:SHORT_ID]
 
 
-def commit_of(evidence: Evidence) -> Commit | None:
+def commit_of(evidence: Evidence) -> ShownCommit | None:
     """The commit of a piece of evidence, None if it has none."""
     if evidence.commit is None:
         return None
     subject = (evidence.subject or "").removesuffix(f"(#{evidence.pr})").rstrip()
     first_tag = evidence.first_tag or ""
-    return Commit(evidence.commit, evidence.pr, subject, day(evidence.date), first_tag)
+    return ShownCommit(evidence.commit, evidence.pr, subject, day(evidence.date), first_tag)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _SUBJECT = 20
 
 
 @dataclass(frozen=True)
-class Row:
+class ListedPatch:
     """One entry; ``patch`` is None if its file is missing or cannot be read."""
 
     entry: SeriesEntry
@@ -43,11 +43,13 @@ class Listing:
     """The entries of a selection, and what is wrong with those that cannot be read."""
 
     selection: Selection
-    rows: tuple[Row, ...]
+    rows: tuple[ListedPatch, ...]
     problems: tuple[InputError, ...]
 
 
-def read_rows(selection: Selection, ages: Mapping[str, int]) -> tuple[list[Row], list[InputError]]:
+def read_rows(
+    selection: Selection, ages: Mapping[str, int]
+) -> tuple[list[ListedPatch], list[InputError]]:
     """The entries, and what is wrong with those that cannot be read."""
     rows, problems = [], []
     for entry in selection.directory.series.entries:
@@ -58,11 +60,11 @@ def read_rows(selection: Selection, ages: Mapping[str, int]) -> tuple[list[Row],
         except InputError as error:
             problems.append(error)
             patch = None
-        rows.append(Row(entry, entry.active(selection.guards), ages[entry.name], patch))
+        rows.append(ListedPatch(entry, entry.active(selection.guards), ages[entry.name], patch))
     return rows, problems
 
 
-def render_json(selection: Selection, rows: Sequence[Row]) -> str:
+def render_json(selection: Selection, rows: Sequence[ListedPatch]) -> str:
     """The list as JSON."""
     return render_document(
         {
@@ -93,7 +95,7 @@ def _content(patch: Patch) -> dict[str, object]:
     }
 
 
-def render_table(selection: Selection, rows: Sequence[Row], console: Console) -> None:
+def render_table(selection: Selection, rows: Sequence[ListedPatch], console: Console) -> None:
     """Print the list in columns, or a patch a block if the columns do not fit."""
     writer = Writer(console)
     grid = _grid(rows, writer)
@@ -108,7 +110,7 @@ def render_table(selection: Selection, rows: Sequence[Row], console: Console) ->
     writer.words(f"{selection.directory.tag}: {active} of {len(rows)} active{guards}")
 
 
-def _cells(number: int, row: Row) -> tuple[str, str, str, str, str, str]:
+def _cells(number: int, row: ListedPatch) -> tuple[str, str, str, str, str, str]:
     shown = str(number) if row.active else "-"
     patch = row.patch
     if patch is None:
@@ -118,7 +120,7 @@ def _cells(number: int, row: Row) -> tuple[str, str, str, str, str, str]:
     return shown, row.entry.name, header.kind or "", header.subject, files, str(row.age)
 
 
-def _grid(rows: Sequence[Row], writer: Writer) -> Table:
+def _grid(rows: Sequence[ListedPatch], writer: Writer) -> Table:
     guarded = max((len(" ".join(row.guards)) for row in rows), default=0)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("#", justify="right", no_wrap=True)
@@ -138,7 +140,7 @@ def _grid(rows: Sequence[Row], writer: Writer) -> Table:
     return table
 
 
-def _block(number: int, row: Row, writer: Writer) -> None:
+def _block(number: int, row: ListedPatch, writer: Writer) -> None:
     """For a terminal that the columns do not fit: nothing is cut off."""
     style = "" if row.active else "dim"
     shown, name, kind, subject, files, age = _cells(number, row)

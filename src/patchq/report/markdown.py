@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from patchq.model.verdict import Column, Matrix, Memory, PatchReport, Remembered, Report
 from patchq.report.causes import Cause, causes, move_words
 from patchq.report.cells import Cell, cell, marks, short_bases
-from patchq.report.commit import NO_LINKS, Commit, CommitLinks
+from patchq.report.commit import NO_LINKS, CommitLinks, ShownCommit
 from patchq.report.look import LIVE, MEMORIES, VERDICTS
 from patchq.report.roots import roots
 from patchq.report.sections import (
@@ -319,7 +319,7 @@ def _words(cause: Cause, patch: PatchReport) -> Iterator[str]:
     yield from (escape(move_words(move, (patch,))) for move in cause.moves)
 
 
-def commit_words(commit: Commit, links: CommitLinks) -> str:
+def commit_words(commit: ShownCommit, links: CommitLinks) -> str:
     """A commit as Markdown: its id, linked if that is known, PR, date and subject."""
     address = links.to(commit.oid)
     oid = f"[`{commit.short}`](<{address}>)" if address else f"`{commit.short}`"

@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping
 
 from patchq.errors import InputError, Where
-from patchq.model.release import REQUIRES, Section, WorkItem, WorkList
+from patchq.model.release import REQUIRES, WorkItem, WorkList, WorkSection
 from patchq.model.verdict import Action, PatchReport, Report
 from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.markdown import code, commit_words, escape
 
 _BLOCK = re.compile(r"<!-- patchq: ([a-z-]+) -->\n.*?<!-- /patchq -->\n?", re.DOTALL)
 _OPEN = re.compile(r"<!-- patchq: [a-z-]+ -->")
-_RISKS = (Section.BLOCKS, Section.CORRUPTS, Section.DECIDE)
+_RISKS = (WorkSection.BLOCKS, WorkSection.CORRUPTS, WorkSection.DECIDE)
 _TITLES = {
     "patches": "Patches",
     "left": "What left, and why",

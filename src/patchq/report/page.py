@@ -30,7 +30,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Slot:
+class GridPlace:
     """A place in the grid: its cell if the patch has one there, and the line through it.
 
     A ``quiet`` one has no more to tell of hunks and paths than their number.
@@ -52,7 +52,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Row:
+class PatchRow:
     """A patch through the bases.
 
     ``file`` is the one that it shares with the most patches, ``root`` the patch that it waits for,
@@ -70,7 +70,7 @@ class Row:
     file: str
     root: str
     text: str
-    slots: tuple[Slot, ...]
+    slots: tuple[GridPlace, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Group:
     """Rows under one heading; ``folded`` where they need nobody."""
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[PatchRow, ...]
     folded: bool = False
 
 
@@ -90,18 +90,18 @@ class BaseHead:
     anchor: str
     open: bool
     folded: bool
-    slots: tuple[tuple[Row, Slot], ...]
+    slots: tuple[tuple[PatchRow, GridPlace], ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpenItem:
     """One thing to decide or to look at, where it stands, and what waits for it."""
 
     name: str
     mark: Mark
     why: str
     link: str
-    followers: tuple[Asked, ...] = ()
+    followers: tuple[OpenItem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Ask:
     """What a judged base asks for."""
 
     column: Column
-    decisions: tuple[Asked, ...]
-    unseen: tuple[Asked, ...]
-    watched: tuple[Asked, ...]
+    decisions: tuple[OpenItem, ...]
+    unseen: tuple[OpenItem, ...]
+    watched: tuple[OpenItem, ...]
     requirements: tuple[str, ...]
     unknown_requirements: tuple[str, ...]
     settled: str
@@ -138,7 +138,7 @@ class Page:
     diffs: Diffs = field(compare=False)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[PatchRow, ...]:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 

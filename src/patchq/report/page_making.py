@@ -14,7 +14,7 @@ from patchq.report.cells import MARKS, UNFETCHED_WORD, Cell, Mark, cell
 from patchq.report.commit import commit_of
 from patchq.report.diffs import Diffs, same_change
 from patchq.report.look import Look
-from patchq.report.page import Ask, Asked, BaseHead, Group, Page, Row, Slot, Versions
+from patchq.report.page import Ask, BaseHead, GridPlace, Group, OpenItem, Page, PatchRow, Versions
 from patchq.report.roots import roots
 from patchq.report.sections import (
     LOOK_AT,
@@ -91,7 +91,7 @@ class _Maker:
         self._roots, self._followers = _standing(self._focus)
         self.diffs = Diffs()
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> PatchRow:
         """The row of the patch ``name``."""
         cells = [self._cells[column.base][name] for column in self._shown]
         patches = [found.patch for found in cells if found and found.patch]
@@ -99,7 +99,7 @@ class _Maker:
         header = patch.header if patch else None
         kinds = (judged.kind for judged in reversed(patches) if judged.kind)
         subject = header.subject if header else ""
-        return Row(
+        return PatchRow(
             name=name,
             short=name.removesuffix(".patch"),
             subject=subject,
@@ -114,9 +114,9 @@ class _Maker:
             slots=tuple(self._slots(name, cells)),
         )
 
-    def groups(self, rows: Sequence[Row]) -> Iterator[Group]:
+    def groups(self, rows: Sequence[PatchRow]) -> Iterator[Group]:
         """The rows by what becomes of them on the base in question."""
-        found: dict[str, list[Row]] = {title: [] for title in _OUTCOMES}
+        found: dict[str, list[PatchRow]] = {title: [] for title in _OUTCOMES}
         base = self._focus.base if self._focus else ""
         for row in rows:
             found[_outcome(self._cells.get(base, {}).get(row.name))].append(row)
@@ -155,7 +155,7 @@ class _Maker:
         shared = [path for path in self._paths(name) if self._shares[path] > 1]
         return max(shared, key=lambda path: self._shares[path], default="")
 
-    def _slots(self, name: str, cells: Sequence[Cell | None]) -> Iterator[Slot]:
+    def _slots(self, name: str, cells: Sequence[Cell | None]) -> Iterator[GridPlace]:
         there = [number for number, found in enumerate(cells) if found]
         alive = [
             number
@@ -166,11 +166,11 @@ class _Maker:
             column = self._shown[number]
             place, thread = anchor(name, column.base), _thread(number, alive)
             if found is None:
-                yield Slot(None, place, thread, fine=True)
+                yield GridPlace(None, place, thread, fine=True)
                 continue
             notes = found.patch.notes if found.patch else ()
             decided = tuple(note for note in notes if any(word in note for word in _DECISIONS))
-            yield Slot(
+            yield GridPlace(
                 cell=found,
                 anchor=place,
                 thread=thread,
@@ -307,7 +307,7 @@ def _searched(
 
 
 def _head(
-    rows: Sequence[Row], number: int, column: Column, asking: Sequence[Column], folded: bool
+    rows: Sequence[PatchRow], number: int, column: Column, asking: Sequence[Column], folded: bool
 ) -> BaseHead:
     slots = ((row, row.slots[number]) for row in rows)
     told = tuple(
@@ -327,7 +327,7 @@ def _ask(column: Column) -> Ask:
         found.mark.word for patch in report.patches if (found := cell(column, patch.name))
     )
     decisions = [
-        Asked(
+        OpenItem(
             item.name,
             MARKS[item.memory.value],
             _why(item.now) if item.now else remembered_words(item),
@@ -343,7 +343,7 @@ def _ask(column: Column) -> Ask:
         decisions=tuple(decisions),
         unseen=tuple(_asked(patch, column) for patch in decide if _is_unseen(patch)),
         watched=tuple(
-            Asked(name, WATCH, words, anchor(name, column.base))
+            OpenItem(name, WATCH, words, anchor(name, column.base))
             for watch in watched(report.patches)
             for name, text in watch.patches
             for words in [f"{watch.commit.subject}: {text}" if watch.commit else text]
@@ -357,11 +357,11 @@ def _ask(column: Column) -> Ask:
     )
 
 
-def _asked(patch: PatchReport, column: Column, followers: tuple[Asked, ...] = ()) -> Asked:
+def _asked(patch: PatchReport, column: Column, followers: tuple[OpenItem, ...] = ()) -> OpenItem:
     place = anchor(patch.name, column.base)
     found = cell(column, patch.name)
     mark = found.mark if found else MARKS[patch.verdict.value]
-    return Asked(patch.name, mark, _why(patch), place, followers)
+    return OpenItem(patch.name, mark, _why(patch), place, followers)
 
 
 def _why(patch: PatchReport) -> str:

@@ -15,7 +15,7 @@ from patchq.model.verdict import (
     Remembered,
     Report,
 )
-from patchq.report.commit import Commit, commit_of
+from patchq.report.commit import ShownCommit, commit_of
 
 
 class ReportSection(Enum):
@@ -92,13 +92,13 @@ def requirement_words(change: RequirementChange) -> str:
 class Watched:
     """An upstream commit that patches watch for, and what each says of it."""
 
-    commit: Commit | None
+    commit: ShownCommit | None
     patches: tuple[tuple[str, str], ...]
 
 
 def watched(patches: Iterable[PatchReport]) -> tuple[Watched, ...]:
     """The evidence of ``X-Watch``, by commit."""
-    groups: dict[Commit | None, list[tuple[str, str]]] = {}
+    groups: dict[ShownCommit | None, list[tuple[str, str]]] = {}
     for patch in patches:
         for evidence in patch.evidence:
             if evidence.kind is EvidenceKind.WATCH:

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from patchq.report.commit import Commit
+from patchq.report.commit import ShownCommit
 from patchq.report.look import MEMORIES, NEW, VERDICTS, Look
 from patchq.report.text import displayable, printable
 
@@ -79,7 +79,7 @@ class Writer:
         """The sign of ``look`` that the stream can show."""
         return look.sign if self._unicode else look.plain
 
-    def commit(self, commit: Commit, indent: int) -> None:
+    def commit(self, commit: ShownCommit, indent: int) -> None:
         """The commit in one line, its subject as far as it fits; else the subject on the next."""
         number = f"(#{commit.pr})" if commit.pr else ""
         facts = " ".join(word for word in (number, commit.date, commit.first_tag) if word)

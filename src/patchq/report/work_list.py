@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from rich.console import Console
 
-from patchq.model.release import Section, WorkItem, WorkList
+from patchq.model.release import WorkItem, WorkList, WorkSection
 from patchq.model.verdict import Evidence
 from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.document import render_document
@@ -18,11 +18,11 @@ from patchq.report.terminal import INDENT, Writer
 SCHEMA = "patchq.next/1"
 
 _STYLES = {
-    Section.BLOCKS: "bold red",
-    Section.CORRUPTS: "bold red",
-    Section.DECIDE: "bold magenta",
-    Section.LEAVES: "bold blue",
-    Section.READ: "bold",
+    WorkSection.BLOCKS: "bold red",
+    WorkSection.CORRUPTS: "bold red",
+    WorkSection.DECIDE: "bold magenta",
+    WorkSection.LEAVES: "bold blue",
+    WorkSection.READ: "bold",
 }
 
 
@@ -30,7 +30,7 @@ def render_work_list(work: WorkList, console: Console) -> None:
     """Print ``work``: a section each for who must act, what is fine in one line."""
     writer = Writer(console)
     writer.words(f"{work.series} → {work.onto}", style="bold")
-    for section in Section:
+    for section in WorkSection:
         items = work.of(section)
         if not items:
             continue
@@ -45,7 +45,7 @@ def render_work_list(work: WorkList, console: Console) -> None:
         writer.words(words, style="dim")
 
 
-def _heading(section: Section) -> str:
+def _heading(section: WorkSection) -> str:
     return section.value[0].upper() + section.value[1:]
 
 
@@ -100,7 +100,7 @@ def render_work_list_json(work: WorkList) -> str:
 def render_work_list_markdown(work: WorkList, *, links: CommitLinks = NO_LINKS) -> str:
     """The same as Markdown, fit for a comment."""
     lines = [f"## {escape(work.series)} → {escape(work.onto)}", ""]
-    for section in Section:
+    for section in WorkSection:
         items = work.of(section)
         if items:
             lines += [f"### {_heading(section)}", ""]

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_commits import has_word
 from patchq.engine.backport.upstream_change import UpstreamChange
-from patchq.engine.languages.python_names import Callee, Module, read_module, read_uses
+from patchq.engine.languages.python_names import Callee, ParsedModule, read_module, read_uses
 from patchq.git.search import known_words, lines_with_words
 from patchq.git.store import Store
 from patchq.model.diff import FileChange
@@ -165,8 +165,8 @@ class Names:
         callee: str,
         keyword: str,
         line: int,
-        ours: Module,
-        theirs: Module,
+        ours: ParsedModule,
+        theirs: ParsedModule,
         source: _Side,
         result: _Side,
     ) -> Iterator[MissingName]:
@@ -197,7 +197,7 @@ class Names:
         module = self._module(tree, located.file)
         return module.callee(".".join(located.rest)) if module else None
 
-    def _module(self, tree: TreeId, path: str) -> Module | None:
+    def _module(self, tree: TreeId, path: str) -> ParsedModule | None:
         content = self._objects.content(tree, path)
         return None if content is None else _read_module(content)
 
@@ -313,7 +313,7 @@ def _assigns(word: str) -> re.Pattern[bytes]:
     return re.compile(rb"(?:\bdef|\bclass)\s+%b\b|(?<!\w)%b\s*(?::|=)(?!=)" % (name, name))
 
 
-def _when_read(test: Callable[[Module], object], word: str) -> Callable[[bytes], object]:
+def _when_read(test: Callable[[ParsedModule], object], word: str) -> Callable[[bytes], object]:
     stands = has_word(word)
 
     def holds(content: bytes) -> object:
@@ -328,7 +328,7 @@ def _defines(name: str) -> Callable[[bytes], object]:
 
 
 def _has_member(owner: str, name: str) -> Callable[[bytes], object]:
-    def test(module: Module) -> bool:
+    def test(module: ParsedModule) -> bool:
         found = module.class_names(owner)
         return found is not None and name in found.members
 
@@ -336,7 +336,7 @@ def _has_member(owner: str, name: str) -> Callable[[bytes], object]:
 
 
 def _takes(name: str, keyword: str) -> Callable[[bytes], object]:
-    def test(module: Module) -> bool:
+    def test(module: ParsedModule) -> bool:
         found = module.callee(name)
         return found is not None and keyword in found.parameters
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from patchq.engine.build.architectures import architectures, property_flags
 from patchq.engine.build.expressions import Context, UnknownExpressionError, evaluate
 from patchq.engine.build.flag_lines import Call, FlagLines
-from patchq.engine.build.targets import Scoped, Source, Target, Words
+from patchq.engine.build.targets import CMakeTarget, Scoped, SourceFile, Words
 from patchq.errors import Where
 from patchq.model.verification import BuiltTarget, Flag, SourceGroup
 
@@ -33,9 +33,9 @@ class Compiled:
         calls: Sequence[Call],
         origins: FlagLines,
         cuda: str,
-        targets: Mapping[str, Target],
+        targets: Mapping[str, CMakeTarget],
         aliases: Mapping[str, str],
-        sources: Mapping[str, Source],
+        sources: Mapping[str, SourceFile],
         problem: Callable[[Where, str], None],
     ):
         self._calls = calls
@@ -50,7 +50,7 @@ class Compiled:
         """What generator expressions are evaluated with for ``language``."""
         return Context(language, self._cuda, "Release", self._targets)
 
-    def built(self, target: Target) -> BuiltTarget:
+    def built(self, target: CMakeTarget) -> BuiltTarget:
         """The target with its compiled sources, in groups that are compiled alike."""
         alike: dict[tuple[str, str | None], list[str]] = {}
         for source in dict.fromkeys(target.sources):
@@ -59,20 +59,20 @@ class Compiled:
             if language and not (known and known.header):
                 alike.setdefault((language, source if known else None), []).append(source)
         groups = [
-            self._group(target, language, self._sources.get(own or "", Source()), sources)
+            self._group(target, language, self._sources.get(own or "", SourceFile()), sources)
             for (language, own), sources in alike.items()
         ]
         return BuiltTarget(target.name, _merged(groups), target.where)
 
     def _group(
-        self, target: Target, language: str, source: Source, sources: Sequence[str]
+        self, target: CMakeTarget, language: str, source: SourceFile, sources: Sequence[str]
     ) -> SourceGroup:
         flags = tuple(self._flags(target, language, source))
         archs = architectures(flag.text for flag in flags) if language == "CUDA" else ()
         definitions = tuple(self._definitions(target, language, source))
         return SourceGroup(language, tuple(sources), flags, definitions, archs)
 
-    def _flags(self, target: Target, language: str, source: Source) -> Iterator[Flag]:
+    def _flags(self, target: CMakeTarget, language: str, source: SourceFile) -> Iterator[Flag]:
         for word in self._shell(target.directory.flags.get(language, ""), target.where):
             yield Flag(word)
         if language == "CUDA":
@@ -97,7 +97,9 @@ class Compiled:
             self._problem(where, f"{text!r} are no flags for a shell: {error}")
             return []
 
-    def _definitions(self, target: Target, language: str, source: Source) -> Iterator[Flag]:
+    def _definitions(
+        self, target: CMakeTarget, language: str, source: SourceFile
+    ) -> Iterator[Flag]:
         linked = self._linked(target, lambda linked: linked.definitions)
         # those of a directory hold for all of its targets, also for earlier ones
         directory = target.directory.definitions
@@ -121,7 +123,9 @@ class Compiled:
                 if item:
                     yield item, entry.index
 
-    def _linked(self, target: Target, part: Callable[[Target], Scoped]) -> Iterator[Words]:
+    def _linked(
+        self, target: CMakeTarget, part: Callable[[CMakeTarget], Scoped]
+    ) -> Iterator[Words]:
         """What the libraries of the project that ``target`` links ask of it."""
         seen: set[str] = set()
         waiting = [*target.links]

@@ -50,7 +50,7 @@ class Directory:
 
 
 @dataclass
-class Target:
+class CMakeTarget:
     """A target of the project, as far as it is set up."""
 
     name: str
@@ -65,7 +65,7 @@ class Target:
 
 
 @dataclass
-class Source:
+class SourceFile:
     """The properties of a source file."""
 
     language: str | None = None

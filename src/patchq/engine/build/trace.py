@@ -17,10 +17,10 @@ from patchq.engine.build.expressions import UnknownExpressionError, evaluate
 from patchq.engine.build.flag_lines import Call, FlagLines
 from patchq.engine.build.targets import (
     LINK_SCOPES,
+    CMakeTarget,
     Directory,
     Scoped,
-    Source,
-    Target,
+    SourceFile,
     Words,
     by_scope,
     properties,
@@ -63,9 +63,9 @@ class Reading:
         self._source = source
         self._asking: dict[str, list[int]] = {}
         self._directories = [Directory("")]
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, CMakeTarget] = {}
         self._aliases: dict[str, str] = {}
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, SourceFile] = {}
         self._defaults: dict[str, str] = {}
         self._problems: dict[Remark, None] = {}
         self._notes: dict[Remark, None] = {}
@@ -119,7 +119,7 @@ class Reading:
             self._problem(call.where, f"{name!r} is no name of a target")
             return
         here = self._here
-        self._targets[name] = Target(
+        self._targets[name] = CMakeTarget(
             name,
             here,
             call.where,
@@ -283,10 +283,10 @@ class Reading:
     def _real(self, name: str) -> str:
         return self._aliases.get(name, name)
 
-    def _known(self, call: Call) -> Target | None:
+    def _known(self, call: Call) -> CMakeTarget | None:
         return self._find(call.words[0], call) if call.words else None
 
-    def _find(self, name: str, call: Call) -> Target | None:
+    def _find(self, name: str, call: Call) -> CMakeTarget | None:
         target = self._targets.get(self._real(name))
         if target is None:
             self._problem(call.where, f"{name} is not a target of the project")
@@ -298,7 +298,7 @@ class Reading:
     def _note(self, call: Call, text: str) -> None:
         self._notes[Remark(text, call.where)] = None
 
-    def _add_sources(self, target: Target, words: Iterable[str], call: Call) -> None:
+    def _add_sources(self, target: CMakeTarget, words: Iterable[str], call: Call) -> None:
         context = self._compiled.context("CUDA")
         for word in words:
             try:
@@ -314,7 +314,7 @@ class Reading:
         return normpath(f"{self._here.path}/{name}".lstrip("/"))
 
     def _set_on_target(
-        self, target: Target, key: str, words: Words, call: Call, *, append: bool
+        self, target: CMakeTarget, key: str, words: Words, call: Call, *, append: bool
     ) -> None:
         if key == "CUDA_ARCHITECTURES":
             known = [target.architectures] if append and target.architectures else []
@@ -336,7 +336,7 @@ class Reading:
             put(lists, key, words, append=append)
 
     def _set_on_source(self, name: str, key: str, words: Words, *, append: bool) -> None:
-        source = self._sources.setdefault(self._path(name), Source())
+        source = self._sources.setdefault(self._path(name), SourceFile())
         if key == "LANGUAGE":
             source.language = words.text
         elif key == "HEADER_FILE_ONLY":

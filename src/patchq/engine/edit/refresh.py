@@ -28,7 +28,7 @@ from patchq.model.series import SeriesEntry
 from patchq.model.workspace import SeriesDirectory, Workspace
 
 
-class What(Enum):
+class RefreshOutcome(Enum):
     """What a refresh did to a patch."""
 
     NEW = "new"
@@ -47,7 +47,7 @@ class RefreshedPatch:
     """What became of one patch; ``old`` is its earlier name, where that was another."""
 
     name: str
-    what: tuple[What, ...]
+    what: tuple[RefreshOutcome, ...]
     old: str | None = None
 
 
@@ -168,7 +168,12 @@ class _Refresh:
             new = replace(new, retired=dropped(self._old, gone, reason))
         outcomes = [
             *self._outcomes(named, new),
-            *(RefreshedPatch(n, (What.FOLDED if n in folded else What.DROPPED,)) for n in left),
+            *(
+                RefreshedPatch(
+                    n, (RefreshOutcome.FOLDED if n in folded else RefreshOutcome.DROPPED,)
+                )
+                for n in left
+            ),
         ]
         new = with_lineage(self._workspace, new, self._successors(named, folded))
         edited = Edited(self._old, new, self._restacker.notices)
@@ -290,25 +295,25 @@ class _Refresh:
         stayed = _unmoved(self._old.series.names, new.series.names)
         for name in new.series.names:
             item = items.get(name)
-            what: list[What] = []
+            what: list[RefreshOutcome] = []
             source = item.source if item else name
             if item and (source is None or (name != source and source in new.series.names)):
-                yield RefreshedPatch(name, (What.NEW,), source)
+                yield RefreshedPatch(name, (RefreshOutcome.NEW,), source)
                 continue
             assert source is not None
             if source != name:
-                what.append(What.RENAMED)
+                what.append(RefreshOutcome.RENAMED)
             if item and self._changes(item):
-                what.append(What.CHANGED)
+                what.append(RefreshOutcome.CHANGED)
             if item and self._rewords(item):
-                what.append(What.REWORDED)
+                what.append(RefreshOutcome.REWORDED)
             if source == name and name not in stayed:
-                what.append(What.MOVED)
+                what.append(RefreshOutcome.MOVED)
             rewritten = new.patches[name].raw != self._old.patches[source].raw
-            if rewritten and not {What.CHANGED, What.REWORDED} & set(what):
-                what.append(What.REAPPLIED)
+            if rewritten and not {RefreshOutcome.CHANGED, RefreshOutcome.REWORDED} & set(what):
+                what.append(RefreshOutcome.REAPPLIED)
             yield RefreshedPatch(
-                name, tuple(what) or (What.UNCHANGED,), source if source != name else None
+                name, tuple(what) or (RefreshOutcome.UNCHANGED,), source if source != name else None
             )
 
     def _changes(self, item: NamedCommit) -> bool:

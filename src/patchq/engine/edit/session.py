@@ -99,14 +99,14 @@ def begin(
 
 
 @dataclass(frozen=True)
-class Aborted:
+class AbortedEdit:
     """The commit that an edit had come to, if known, and files kept from a broken worktree."""
 
     head: CommitId | None
     kept: KeptFiles | None
 
 
-def abort(workspace: Workspace) -> Aborted:
+def abort(workspace: Workspace) -> AbortedEdit:
     """Forget the open edit, whatever state it is in."""
     if not is_open(workspace):
         raise InputError("no edit is open", hint="`patchq edit TAG` opens one.")
@@ -121,7 +121,7 @@ def abort(workspace: Workspace) -> Aborted:
     kept = None if head and worktree.is_linked else worktree.keep_aside(tree)
     forget(workspace)
     worktree.remove()
-    return Aborted(head, kept)
+    return AbortedEdit(head, kept)
 
 
 def close(project: Project) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patchq import __version__
 from patchq.engine.export.constraints import CONSTRAINTS, OVERRIDES, pin_files
-from patchq.engine.export.formats import Placed, make
+from patchq.engine.export.formats import PlacedSeries, make
 from patchq.engine.export.manifest import (
     MANIFEST,
     render_manifest,
@@ -90,7 +90,7 @@ def export_series(
             added |= {item.name: item.file.read_bytes() for item in vendored}
         add_to_tar(tar, snapshot, added)
         digest = _sha256(tar)
-        made = make(form, Placed(store, base, subject.steps), snapshot, tar, aside)
+        made = make(form, PlacedSeries(store, base, subject.steps), snapshot, tar, aside)
         if form.is_of_whole_tree:
             (made / MANIFEST).write_bytes(added[MANIFEST])
         exported = Exported(

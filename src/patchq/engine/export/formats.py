@@ -23,7 +23,7 @@ PATCHES = "patches"
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedSeries:
     """A series in place on its base, as far as its forms are made of it."""
 
     store: Store
@@ -31,7 +31,9 @@ class Placed:
     steps: tuple[PatchStep, ...]
 
 
-def make(form: ExportFormat, placed: Placed, snapshot: Snapshot, tar: Path, aside: Path) -> Path:
+def make(
+    form: ExportFormat, placed: PlacedSeries, snapshot: Snapshot, tar: Path, aside: Path
+) -> Path:
     """The export in ``form``, made in the directory ``aside``; ``tar`` is the tar of its tree.
 
     Raises :class:`InputError` if the series cannot be had in that form.
@@ -63,7 +65,7 @@ def _unpacked(tar: Path, snapshot: Snapshot, into: Path) -> Path:
     return into / snapshot.prefix
 
 
-def _repository(placed: Placed, to: Path) -> None:
+def _repository(placed: PlacedSeries, to: Path) -> None:
     store, base = placed.store, placed.base
     fallback = {"author": f"{IDENTITY} <{EMAIL}>", "date": store.raw_date(base.commit)}
     changes = []
@@ -75,7 +77,7 @@ def _repository(placed: Placed, to: Path) -> None:
     write_repository(store, base.commit, tip, f"patchq/{base.name}", base.name, to)
 
 
-def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
+def _quilt(placed: PlacedSeries, snapshot: Snapshot, aside: Path) -> Path:
     """The unpatched tree, and in its ``patches`` what ``quilt push -a`` makes the patched one of.
 
     quilt(1) reads ``patches/series``. GNU patch cannot move files, so a patch that does is written
@@ -109,7 +111,7 @@ def _quilt(placed: Placed, snapshot: Snapshot, aside: Path) -> Path:
     return root
 
 
-def _patches(placed: Placed, snapshot: Snapshot, to: Path) -> Path:
+def _patches(placed: PlacedSeries, snapshot: Snapshot, to: Path) -> Path:
     """The patches as they are, byte for byte, and their order as a series file."""
     to.mkdir()
     lines = []

@@ -14,7 +14,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedImport:
     """A patch that did not come in, and why."""
 
     given: Given
@@ -26,8 +26,8 @@ class Batch:
     """What became of each patch; ``notices`` are about their order, or about none of them."""
 
     imported: tuple[Imported, ...]
-    failures: tuple[Failure, ...]
-    there: tuple[Failure, ...]
+    failures: tuple[FailedImport, ...]
+    there: tuple[FailedImport, ...]
     notices: tuple[Notice, ...]
 
 
@@ -39,17 +39,17 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
     """
     ordered, notices = in_order(patches)
     imported: list[Imported] = []
-    there: list[Failure] = []
-    failed: dict[int, Failure] = {}
+    there: list[FailedImport] = []
+    failed: dict[int, FailedImport] = {}
     done = 0
 
     def take(number: int, given: Given) -> bool:
         try:
             imported.append(importer.bring(given))
         except AllThereError as error:
-            there.append(Failure(given, error))
+            there.append(FailedImport(given, error))
         except InputError as error:
-            failed[number] = Failure(given, error)
+            failed[number] = FailedImport(given, error)
             return False
         return True
 

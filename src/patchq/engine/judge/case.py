@@ -49,7 +49,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Facts:
+class CaseFacts:
     """What was found out about a case on the new base."""
 
     case: Case
@@ -80,7 +80,7 @@ def distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
     }
 
 
-def renamed_apart(facts: Facts, mailer: Mailer, objects: Objects) -> dict[str, str]:
+def renamed_apart(facts: CaseFacts, mailer: Mailer, objects: Objects) -> dict[str, str]:
     """The files that the patch and upstream gave different names, with those of the patch.
 
     git calls it a conflict (rename/rename). A directory that upstream moved, with all that is in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from patchq.engine.judge.case import Facts
+from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.engine.series.repeated_lines import brought_by, find_duplicate
@@ -13,7 +13,7 @@ from patchq.model.verdict import Evidence, EvidenceKind
 
 
 def duplicates(
-    span: UpstreamRange, units: Sequence[Unit], states: Sequence[State], facts: Facts
+    span: UpstreamRange, units: Sequence[Unit], states: Sequence[State], facts: CaseFacts
 ) -> Iterator[tuple[tuple[str, int], Evidence]]:
     """Hunks whose added lines upstream put elsewhere in the file, with the evidence.
 

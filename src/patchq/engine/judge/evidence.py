@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from patchq.engine.judge.case import Facts
+from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.text_check import State
@@ -27,7 +27,7 @@ class EvidenceMaker:
         self._span = span
         self._objects = span.store.objects
 
-    def context_changes(self, facts: Facts) -> tuple[Evidence, ...]:
+    def context_changes(self, facts: CaseFacts) -> tuple[Evidence, ...]:
         """The commits from which on the lines of a file's hunks stand nowhere as they were."""
         evidence = []
         for change in facts.case.patch.files:
@@ -148,7 +148,7 @@ class EvidenceMaker:
             for path, blocker in blocked.items()
         )
 
-    def renamed_apart(self, facts: Facts, renames: Mapping[str, str]) -> tuple[Evidence, ...]:
+    def renamed_apart(self, facts: CaseFacts, renames: Mapping[str, str]) -> tuple[Evidence, ...]:
         """One piece of evidence a file that the patch and upstream gave different names."""
         return tuple(
             self._span.evidence(
@@ -161,7 +161,7 @@ class EvidenceMaker:
             for old, new in renames.items()
         )
 
-    def moves(self, facts: Facts) -> tuple[Evidence, ...]:
+    def moves(self, facts: CaseFacts) -> tuple[Evidence, ...]:
         moves = facts.moves
         removals = {path: self.removal(path) for path in moves}
         found = by_commit(
@@ -191,7 +191,7 @@ class EvidenceMaker:
             for item in lost
         )
 
-    def splits(self, facts: Facts) -> tuple[Evidence, ...]:
+    def splits(self, facts: CaseFacts) -> tuple[Evidence, ...]:
         """One piece of evidence an added file whose directory went to several places."""
         return tuple(
             Evidence(

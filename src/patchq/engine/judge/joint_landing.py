@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patchq.engine.judge.case import Case, Judgement
 from patchq.engine.judge.judge import Judge
-from patchq.engine.judge.placed import Placed
+from patchq.engine.judge.placed import PlacedPatch
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry, Objects
@@ -29,7 +29,7 @@ class RunJudge:
         self._objects = objects
 
     def settle(
-        self, links: Mapping[str, Placed], judgements: Mapping[str, Judgement]
+        self, links: Mapping[str, PlacedPatch], judgements: Mapping[str, Judgement]
     ) -> dict[str, Judgement]:
         """``judgements`` with every run that landed as a whole marked upstreamed."""
         settled = dict(judgements)
@@ -49,7 +49,9 @@ class RunJudge:
                 break
         return settled
 
-    def _runs(self, name: str, links: Mapping[str, Placed]) -> Iterator[tuple[Placed, ...]]:
+    def _runs(
+        self, name: str, links: Mapping[str, PlacedPatch]
+    ) -> Iterator[tuple[PlacedPatch, ...]]:
         """The runs that begin with ``name``: each one patch longer, all on shared files."""
         names = list(links)
         run = [links[name]]
@@ -62,7 +64,7 @@ class RunJudge:
                 paths |= set(link.applied.paths)
                 yield tuple(run)
 
-    def _landed(self, run: Sequence[Placed]) -> Judgement | None:
+    def _landed(self, run: Sequence[PlacedPatch]) -> Judgement | None:
         before: dict[str, Entry | None] = {}
         after: dict[str, Entry | None] = {}
         for link in run:
@@ -78,7 +80,7 @@ class RunJudge:
         return self._judge.landed(Case(together, applied, run[0].ours))
 
 
-def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[Placed]) -> Judgement:
+def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[PlacedPatch]) -> Judgement:
     names = ", ".join(link.patch.name for link in run)
     report = replace(
         alone.report,

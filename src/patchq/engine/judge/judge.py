@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge.case import Case, Facts, Judgement, renamed_apart
+from patchq.engine.judge.case import Case, CaseFacts, Judgement, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker
 from patchq.engine.judge.fault import ends_all
@@ -168,12 +168,12 @@ class Judge:
         whole = MergeQuestion(tree(applied.before), tree(entries), tree(applied.after))
         return [whole, *map(self._walker.question, units, ours)]
 
-    def _judge_blocked(self, facts: Facts, blocked: Mapping[str, str]) -> Judgement:
+    def _judge_blocked(self, facts: CaseFacts, blocked: Mapping[str, str]) -> Judgement:
         evidence = self._evidence.blocked(blocked)
         hunks = outcomes(facts.case.patch, HunkState.CONFLICTING)
         return Judgement(self._report(facts, Verdict.CONFLICT, hunks=hunks, evidence=evidence))
 
-    def _judge_renamed_apart(self, facts: Facts, renames: Mapping[str, str]) -> Judgement:
+    def _judge_renamed_apart(self, facts: CaseFacts, renames: Mapping[str, str]) -> Judgement:
         carried = carried_outcomes(facts, self._objects)
         hunks = conflicting(carried, lambda hunk: hunk.file in renames)
         evidence = self._evidence.renamed_apart(facts, renames) + self._evidence.moves(facts)
@@ -181,7 +181,7 @@ class Judge:
 
     # -- the merge is clean ------------------------------------------------------------------
 
-    def _judge_clean(self, facts: Facts) -> Judgement:
+    def _judge_clean(self, facts: CaseFacts) -> Judgement:
         units, states = self._apart(facts)
         upstream = {
             (unit.file, index)
@@ -239,7 +239,7 @@ class Judge:
         )
         return Judgement(report, patch)
 
-    def _carry(self, facts: Facts) -> Carried:
+    def _carry(self, facts: CaseFacts) -> Carried:
         case = facts.case
         new_path = {path: place.new or path for path, place in facts.placements.items()}
         before = {new_path[path]: entry for path, entry in facts.entries.items()}
@@ -255,14 +255,14 @@ class Judge:
         )
         return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
 
-    def _lost_references(self, facts: Facts) -> list[LostReference]:
+    def _lost_references(self, facts: CaseFacts) -> list[LostReference]:
         """The files that the patch edits and that nothing names any more."""
         edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
         return [lost for path in edited if (lost := self._references.lost(path)) is not None]
 
     # -- the merge is empty, or collides -----------------------------------------------------
 
-    def _judge_collision(self, facts: Facts) -> Judgement:
+    def _judge_collision(self, facts: CaseFacts) -> Judgement:
         units, states = self._apart(facts)
         trails, standing = self._follow(units, states, facts)
         upstreamed = self._upstreamed(facts, trails)
@@ -292,7 +292,7 @@ class Judge:
         )
 
     def _judge_moved(
-        self, facts: Facts, followed: Followed, found: tuple[Evidence, ...]
+        self, facts: CaseFacts, followed: Followed, found: tuple[Evidence, ...]
     ) -> Judgement:
         patch = self.predicates.followed(self._carry(followed.facts).patch)
         hunks = carried_outcomes(followed.facts, self._objects)
@@ -300,7 +300,7 @@ class Judge:
         report = self._report(followed.facts, Verdict.MOVED, hunks=hunks, evidence=evidence)
         return Judgement(report, patch)
 
-    def _upstreamed(self, facts: Facts, trails: Sequence[HunkHistory]) -> Judgement | None:
+    def _upstreamed(self, facts: CaseFacts, trails: Sequence[HunkHistory]) -> Judgement | None:
         if not all(trail.has_landed for trail in trails):
             return None
         return Judgement(
@@ -314,7 +314,7 @@ class Judge:
 
     # -- shared ------------------------------------------------------------------------------
 
-    def _apart(self, facts: Facts) -> tuple[tuple[Unit, ...], list[State]]:
+    def _apart(self, facts: CaseFacts) -> tuple[tuple[Unit, ...], list[State]]:
         """The units of the patch, and what a merge of each alone gives."""
         units = split_units(facts.case.patch, facts.case.applied, self._objects)
         if self._merges.is_empty(facts):
@@ -323,7 +323,12 @@ class Judge:
         return units, self._walker.states(units, ours)
 
     def _follow(
-        self, units: Sequence[Unit], states: Sequence[State], facts: Facts, *, undoing: bool = True
+        self,
+        units: Sequence[Unit],
+        states: Sequence[State],
+        facts: CaseFacts,
+        *,
+        undoing: bool = True,
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
         """The trails of the units, and what shows that upstream only moved what they take out."""
         trails = self._walker.follow(units, states, facts.entries, undoing=undoing)
@@ -338,7 +343,7 @@ class Judge:
         return marked, tuple(map(self._evidence.standing, standing))
 
     def _ruled(
-        self, facts: Facts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
+        self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
     ) -> Judgement | None:
         """The judgement by the patch's own rules, None if they are silent.
 
@@ -355,7 +360,7 @@ class Judge:
 
     def _report(
         self,
-        facts: Facts,
+        facts: CaseFacts,
         verdict: Verdict,
         *,
         hunks: tuple[HunkOutcome, ...],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from patchq.engine.judge.case import Case, Facts, distinct
+from patchq.engine.judge.case import Case, CaseFacts, distinct
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange
 from patchq.git.objects import Entry
 
@@ -17,13 +17,13 @@ class Merges:
         self._objects = span.store.objects
         self._merger = span.store.merger
 
-    def find(self, case: Case) -> Facts:
+    def find(self, case: Case) -> CaseFacts:
         """Where its files are on the new base, and what the merge gives."""
         applied = case.applied
         placements, entries = self.places(case)
         tree = self._objects.tree_of
         merged = self._merger.merge(tree(applied.before), tree(entries), tree(applied.after))
-        return Facts(case, placements, entries, merged)
+        return CaseFacts(case, placements, entries, merged)
 
     def places(self, case: Case) -> tuple[dict[str, Placement], dict[str, Entry | None]]:
         """Where the paths of a patch belong, and what is there."""
@@ -44,17 +44,17 @@ class Merges:
         }
         return {path: blocker for path, blocker in found.items() if blocker is not None}
 
-    def has_effect(self, facts: Facts) -> bool:
+    def has_effect(self, facts: CaseFacts) -> bool:
         """Whether the patch merges, and changes something where it does."""
         merged = facts.merged
         return merged.clean and not self._nowhere(facts) and not self.is_empty(facts)
 
-    def is_empty(self, facts: Facts) -> bool:
+    def is_empty(self, facts: CaseFacts) -> bool:
         """Whether the patch merges, and changes nothing: the new base has it."""
         merged = facts.merged
         return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
 
-    def _nowhere(self, facts: Facts) -> bool:
+    def _nowhere(self, facts: CaseFacts) -> bool:
         """Whether the merge would put a file where it has no certain place."""
         return any(
             facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)

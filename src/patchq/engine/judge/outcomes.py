@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge.case import Facts
+from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import locate
@@ -26,7 +26,7 @@ def outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
 
 
 def carried_outcomes(
-    facts: Facts, objects: Objects, upstream: Collection[tuple[str, int]] = ()
+    facts: CaseFacts, objects: Objects, upstream: Collection[tuple[str, int]] = ()
 ) -> tuple[HunkOutcome, ...]:
     """The hunks of a patch that is carried, but for those that ``upstream`` has."""
     found = []
@@ -58,7 +58,7 @@ def conflicting(
     )
 
 
-def trail_outcomes(trails: Sequence[HunkHistory], facts: Facts) -> tuple[HunkOutcome, ...]:
+def trail_outcomes(trails: Sequence[HunkHistory], facts: CaseFacts) -> tuple[HunkOutcome, ...]:
     return tuple(
         HunkOutcome(
             trail.unit.file,
@@ -78,7 +78,7 @@ def decided_by(trail: HunkHistory) -> CommitInfo | None:
     return trail.ended_by if trail.end is State.COLLIDES else None
 
 
-def hunk_state(trail: HunkHistory, facts: Facts) -> HunkState:
+def hunk_state(trail: HunkHistory, facts: CaseFacts) -> HunkState:
     if trail.has_landed:
         return HunkState.UPSTREAM
     if is_gone(trail, facts):
@@ -92,7 +92,7 @@ def unsettled(trails: Sequence[HunkHistory]) -> Verdict:
     return Verdict.SUPERSEDED if landed else Verdict.CONFLICT
 
 
-def is_gone(trail: HunkHistory, facts: Facts) -> bool:
+def is_gone(trail: HunkHistory, facts: CaseFacts) -> bool:
     return (
         trail.end is State.ABSENT
         and not trail.has_landed

@@ -62,7 +62,7 @@ class PatchedBase:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostPatch:
     """A patch below that the new base is without, though upstream has not taken it.
 
     ``became`` says in words why; ``verdict`` is the one that it got there, if any.
@@ -74,7 +74,7 @@ class Lost:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedPatch:
     """A patch in its place: what it stands on, on the old base and on the new one.
 
     ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
@@ -89,7 +89,7 @@ class Placed:
     new: PatchedBase
     below: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostPatch, ...] = ()
     accepted: bool = False
     inactive: bool = False
 
@@ -160,7 +160,7 @@ class PlaceJudge:
         self._walker = HistoryWalker(span)
         self._merger = span.store.merger
 
-    def judge_in_place(self, placed: Placed) -> Judgement:
+    def judge_in_place(self, placed: PlacedPatch) -> Judgement:
         """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
 
         Raises :class:`PatchRefusedError` if an active patch does not apply to its own base, and
@@ -178,7 +178,7 @@ class PlaceJudge:
                 raise
             return faulted(placed.patch, error)
 
-    def _judge(self, placed: Placed) -> Judgement:
+    def _judge(self, placed: PlacedPatch) -> Judgement:
         patch = placed.patch
         unseen = uncovered(self._span, patch)
         if unseen is not None:
@@ -190,7 +190,7 @@ class PlaceJudge:
         key = placed.key_with_lost(self._span, self.judge.predicates)
         return self._kept(key, patch.name, lambda: self._without_lost(placed, self._alone(placed)))
 
-    def _alone(self, placed: Placed) -> Judgement:
+    def _alone(self, placed: PlacedPatch) -> Judgement:
         """The judgement as it is if nothing below is lost."""
         key = placed.key(self._span, self.judge.predicates)
         return self._kept(key, placed.patch.name, lambda: self.judge.judge(placed.case))
@@ -202,7 +202,7 @@ class PlaceJudge:
             self._cache.put(key, kept)
         return kept[name]
 
-    def _without_lost(self, placed: Placed, judgement: Judgement) -> Judgement:
+    def _without_lost(self, placed: PlacedPatch, judgement: Judgement) -> Judgement:
         """The judgement as it is where patches below are not carried to the new base."""
         report, patch = judgement.report, placed.patch
         required = [item for item in placed.lost if item.patch.name in patch.header.requires]
@@ -229,7 +229,7 @@ class PlaceJudge:
         evidence = tuple(_lost_evidence(item, stands) for item in lost)
         return Judgement(_blocked(report, evidence, stands, tuple(i.patch.name for i in lost)))
 
-    def _stands_on(self, placed: Placed) -> list[_Standing]:
+    def _stands_on(self, placed: PlacedPatch) -> list[_Standing]:
         """The units of the patch that do not apply without a lost patch, and which one that is.
 
         The lost patches are taken out of the old base, last first, as far as a merge can do it. A
@@ -252,7 +252,7 @@ class PlaceJudge:
                     found.append(_Standing(unit, item, state is State.EMPTY))
         return found
 
-    def _shares_code(self, placed: Placed, lost: Patch) -> bool:
+    def _shares_code(self, placed: PlacedPatch, lost: Patch) -> bool:
         """Whether a patch edits code that ``lost`` edits too, in whatever lines of it.
 
         Whoever settles the lost one may have to bring that code back.
@@ -263,7 +263,7 @@ class PlaceJudge:
         others = _places(self._units_below(placed, lost), self._objects)
         return any(place.is_shared(other) for place in mine for other in others)
 
-    def _units_below(self, placed: Placed, lost: Patch) -> tuple[Unit, ...]:
+    def _units_below(self, placed: PlacedPatch, lost: Patch) -> tuple[Unit, ...]:
         number = placed.old.patches.index(lost)
         tree = placed.stack.apply_all(
             placed.old.tree, placed.old.patches[:number], onto=placed.old.name
@@ -271,7 +271,7 @@ class PlaceJudge:
         applied = placed.stack.apply(tree, lost, onto=placed.old.name)
         return split_units(lost, applied, self._objects)
 
-    def _take_out(self, placed: Placed, lost: Patch, files: dict[str, Entry | None]) -> None:
+    def _take_out(self, placed: PlacedPatch, lost: Patch, files: dict[str, Entry | None]) -> None:
         """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
         objects, tree_of = self._objects, self._objects.tree_of
         whole = placed.applied.tree
@@ -325,11 +325,11 @@ class _Standing:
     """A unit that stands on a lost patch: it edits its lines, or only takes them back."""
 
     unit: Unit
-    lost: Lost
+    lost: LostPatch
     takes_back: bool
 
 
-def _lost_evidence(lost: Lost, stands: Sequence[_Standing]) -> Evidence:
+def _lost_evidence(lost: LostPatch, stands: Sequence[_Standing]) -> Evidence:
     name = lost.patch.name
     places = [unit_words(item.unit) for item in stands if item.lost is lost]
     edit = "edits" if len(places) == 1 else "edit"

@@ -52,7 +52,7 @@ class NotCMakeError(Exception):
 
 
 @dataclass(frozen=True)
-class Command:
+class CMakeCommand:
     """One call: its name in lower case, its first argument, and its lines (1-based)."""
 
     name: str
@@ -65,13 +65,13 @@ class Command:
 class Block:
     """What stands between a command such as ``function`` and the one that closes it."""
 
-    opened: Command
-    closed: Command
+    opened: CMakeCommand
+    closed: CMakeCommand
 
 
 def blocks(content: bytes) -> list[Block]:
     """The blocks of a file, inner before outer; raises :class:`NotCMakeError`."""
-    open_: list[Command] = []
+    open_: list[CMakeCommand] = []
     found = []
     for command in _commands(content.decode(errors="surrogateescape").removeprefix("\ufeff")):
         if command.name in _CLOSED_BY:
@@ -85,7 +85,7 @@ def blocks(content: bytes) -> list[Block]:
     return found
 
 
-def _commands(text: str) -> Iterator[Command]:
+def _commands(text: str) -> Iterator[CMakeCommand]:
     position, line, fresh = 0, 1, True
     name, first, depth, argument = "", 0, 0, None
     last: str | None = None
@@ -116,7 +116,7 @@ def _commands(text: str) -> Iterator[Command]:
             if argument is None and argued:
                 argument = token
             if not depth:
-                yield Command(name.lower(), argument or "", first, line)
+                yield CMakeCommand(name.lower(), argument or "", first, line)
                 name, argument, fresh = "", None, False
         elif name:
             if kind != "open":

@@ -63,7 +63,7 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Use:
+class AttributeUse:
     """An attribute read from an imported name: ``path`` is the name, then the attributes."""
 
     path: tuple[str, ...]
@@ -72,7 +72,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModuleFacts:
     """What a module's text says.
 
     ``names`` are bound as it is loaded, ``typing_names`` for type checkers only; ``exported`` is
@@ -82,7 +82,7 @@ class Facts:
     """
 
     imports: tuple[Import, ...] = ()
-    uses: tuple[Use, ...] = ()
+    uses: tuple[AttributeUse, ...] = ()
     names: frozenset[str] = frozenset()
     typing_names: frozenset[str] = frozenset()
     exported: tuple[str, ...] | None = None
@@ -106,9 +106,9 @@ class FactsCache:
     def __init__(self, directory: Path):
         version = f"{_FORMAT}-python{sys.version_info.major}.{sys.version_info.minor}"
         self._kept = KeptAnswers(directory, f"patchq.imports/{version}", _read, _written)
-        self._known: dict[ObjectId, Facts] = {}
+        self._known: dict[ObjectId, ModuleFacts] = {}
 
-    def get(self, blob: ObjectId) -> Facts | None:
+    def get(self, blob: ObjectId) -> ModuleFacts | None:
         """What was kept for ``blob``."""
         if blob not in self._known:
             kept = self._kept.get(blob)
@@ -117,13 +117,13 @@ class FactsCache:
             self._known[blob] = kept
         return self._known[blob]
 
-    def put(self, blob: ObjectId, facts: Facts) -> None:
+    def put(self, blob: ObjectId, facts: ModuleFacts) -> None:
         """Keep ``facts`` for ``blob``."""
         self._known[blob] = facts
         self._kept.put(blob, facts)
 
 
-def _written(facts: Facts) -> dict[str, Any]:
+def _written(facts: ModuleFacts) -> dict[str, Any]:
     return {
         "imports": [
             [item.module, item.level, item.name, item.bound, item.line, item.when.value]
@@ -139,14 +139,16 @@ def _written(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _read(kept: dict[str, Any]) -> Facts:
+def _read(kept: dict[str, Any]) -> ModuleFacts:
     exported, error = kept["exported"], kept["error"]
-    return Facts(
+    return ModuleFacts(
         imports=tuple(
             Import(module, level, name, bound, line, When(when), Attempt(*rest) if rest else None)
             for module, level, name, bound, line, when, *rest in kept["imports"]
         ),
-        uses=tuple(Use(tuple(path), line, When(when)) for path, line, when in kept["uses"]),
+        uses=tuple(
+            AttributeUse(tuple(path), line, When(when)) for path, line, when in kept["uses"]
+        ),
         names=frozenset(kept["names"]),
         typing_names=frozenset(kept["typing_names"]),
         exported=None if exported is None else tuple(exported),

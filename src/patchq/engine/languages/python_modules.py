@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from patchq.engine.languages.python_facts import STAR, Attempt, Facts, Import, Use, When
+from patchq.engine.languages.python_facts import (
+    STAR,
+    Attempt,
+    AttributeUse,
+    Import,
+    ModuleFacts,
+    When,
+)
 from patchq.engine.languages.python_text import NotPythonError, Walker, attribute_path, parse
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -16,16 +23,16 @@ _ATTRIBUTE_ERRORS = {"AttributeError", "Exception", "BaseException"}
 _PROBES = {"hasattr", "getattr", "setattr", "delattr"}
 
 
-def read_facts(content: bytes) -> Facts:
+def read_facts(content: bytes) -> ModuleFacts:
     """The facts of a module's text."""
     try:
         tree = parse(content)
     except NotPythonError as error:
-        return Facts(error=(error.line or 1, error.text))
+        return ModuleFacts(error=(error.line or 1, error.text))
     return facts_of(tree)
 
 
-def facts_of(tree: ast.Module) -> Facts:
+def facts_of(tree: ast.Module) -> ModuleFacts:
     """The facts of a module that was parsed."""
     reader = _Reader()
     reader.walk(tree)
@@ -48,7 +55,7 @@ class _Reader(Walker[_Place], ast.NodeVisitor):
 
     place: _Place = field(default_factory=_Place)
     imports: list[Import] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
+    uses: list[AttributeUse] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     typing_names: set[str] = field(default_factory=set)
     rebound: set[str] = field(default_factory=set)
@@ -57,7 +64,7 @@ class _Reader(Walker[_Place], ast.NodeVisitor):
     computed: bool = False
     open: bool = False
 
-    def facts(self) -> Facts:
+    def facts(self) -> ModuleFacts:
         """What was found."""
         imported = {item.bound for item in self.imports} - self.rebound
         uses = dict.fromkeys(
@@ -66,7 +73,7 @@ class _Reader(Walker[_Place], ast.NodeVisitor):
             if use.path[0] in imported and self.probed.isdisjoint(use.path[1:])
         )
         known = None if self.computed or self.exported is None else tuple(self.exported)
-        return Facts(
+        return ModuleFacts(
             imports=tuple(self.imports),
             uses=tuple(uses),
             names=frozenset(self.names),
@@ -252,7 +259,7 @@ class _Reader(Walker[_Place], ast.NodeVisitor):
         elif not isinstance(node.ctx, ast.Load):
             self.probed.add(node.attr)
         elif not self.place.probing:
-            self.uses.append(Use(path, node.end_lineno or node.lineno, self.place.when))
+            self.uses.append(AttributeUse(path, node.end_lineno or node.lineno, self.place.when))
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         stored = not isinstance(node.ctx, ast.Load)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from patchq.engine.languages.python_facts import Facts, dotted
+from patchq.engine.languages.python_facts import ModuleFacts, dotted
 from patchq.engine.languages.python_modules import facts_of
 from patchq.engine.languages.python_text import NotPythonError, Walker, attribute_path, parse
 
@@ -35,13 +35,13 @@ class ClassNames:
 
 
 @dataclass(frozen=True)
-class Module:
+class ParsedModule:
     """A module as its parser sees it; what it defines is looked up when asked for."""
 
     tree: ast.Module
 
     @cached_property
-    def _facts(self) -> Facts:
+    def _facts(self) -> ModuleFacts:
         return facts_of(self.tree)
 
     @cached_property
@@ -81,7 +81,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Uses:
+class NameUses:
     """What some lines of a module ask for.
 
     ``imported`` are dotted paths; ``names`` are bound in the module itself; ``members`` are read
@@ -97,17 +97,17 @@ class Uses:
     loose: set[tuple[str, int]] = field(default_factory=set)
 
 
-def read_module(content: bytes) -> Module | None:
+def read_module(content: bytes) -> ParsedModule | None:
     """The module in ``content``, None if it does not parse."""
     try:
-        return Module(parse(content))
+        return ParsedModule(parse(content))
     except NotPythonError:
         return None
 
 
-def read_uses(module: Module, lines: Collection[int]) -> Uses:
+def read_uses(module: ParsedModule, lines: Collection[int]) -> NameUses:
     """What ``lines`` (from 1) of ``module`` ask for."""
-    uses = Uses()
+    uses = NameUses()
     _Reader(module, lines, uses).walk(module.tree)
     return uses
 
@@ -115,7 +115,7 @@ def read_uses(module: Module, lines: Collection[int]) -> Uses:
 class _Reader(Walker[str], ast.NodeVisitor):
     """Walks a module once, noting what the chosen lines use; the place is the class around."""
 
-    def __init__(self, module: Module, lines: Collection[int], uses: Uses):
+    def __init__(self, module: ParsedModule, lines: Collection[int], uses: NameUses):
         self._module = module
         self._lines = lines
         self._sorted = sorted(lines)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.case import Judgement
-from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
+from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import below
@@ -158,7 +158,7 @@ class _Port:
         written = new is not target and not report.needs_review
         return Ported(report, Edited(target, new) if written else None)
 
-    def _placed(self, entry: SeriesEntry, candidate: SeriesDirectory) -> Placed:
+    def _placed(self, entry: SeriesEntry, candidate: SeriesDirectory) -> PlacedPatch:
         """The patch in its place: as it stands in its own series, and in the other one."""
         span, source = self._span, self._source
         patch = source.patches[entry.name]
@@ -168,7 +168,7 @@ class _Port:
         old = [source.patches[other.name] for other in below(source.series, entry, self._defaults)]
         old = [other for other in old if all(map(span.covers, other.paths))]
         new = [candidate.patches[other.name] for other in lower]
-        return Placed(
+        return PlacedPatch(
             stack=self._stack,
             patch=patch,
             old=PatchedBase(source.tag, span.old.tree, tuple(old)),
@@ -178,7 +178,9 @@ class _Port:
             below=names,
             missing=tuple(name for name in patch.header.requires if name not in there),
             lost=tuple(
-                Lost(other, "not in the series there") for other in old if other.name not in there
+                LostPatch(other, "not in the series there")
+                for other in old
+                if other.name not in there
             ),
         )
 

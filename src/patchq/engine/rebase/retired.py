@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.case import Judgement
-from patchq.engine.judge.placed import PatchedBase, Placed, PlaceJudge
+from patchq.engine.judge.placed import PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError
@@ -99,7 +99,7 @@ def _judge(
     stack = Stack(project.store)
     under = _under(project, record)
     there = {lower.name for lower in under} | provided
-    placed = Placed(
+    placed = PlacedPatch(
         stack=stack,
         patch=patch,
         old=PatchedBase(record.base, span.old.tree, tuple(under)),

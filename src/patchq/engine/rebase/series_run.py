@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from patchq.engine.judge.cache import VerdictCache
 from patchq.engine.judge.case import Judgement
 from patchq.engine.judge.joint_landing import RunJudge
-from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
+from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind
@@ -82,8 +82,8 @@ class SeriesRun:
         self._provided = provided_by_upstream(source.retired)
         paths = sorted({path for patch in source.patches.values() for path in patch.paths})
         self._judge = PlaceJudge(span, self._stack, paths, cache)
-        self._places: dict[str, Placed] = {}
-        self._now: Placed | None = None
+        self._places: dict[str, PlacedPatch] = {}
+        self._now: PlacedPatch | None = None
         self._foreseen: set[str] = set()
         self.remembered: dict[str, None] = {}
         """The files that say how conflicts were solved again."""
@@ -127,7 +127,7 @@ class SeriesRun:
                 yield from self._questions_of(patch, self._now)
             open_.update(patch.paths)
 
-    def _questions_of(self, patch: Patch, now: Placed) -> list[MergeQuestion]:
+    def _questions_of(self, patch: Patch, now: PlacedPatch) -> list[MergeQuestion]:
         """What ``patch`` asks if it stands where the one that is judged ``now`` does."""
         if not all(map(self._span.covers, patch.paths)):
             return []
@@ -151,7 +151,7 @@ class SeriesRun:
         judged = self._decided(self._with_blockers(judged, placed, judgements))
         return self._with_accepted(self._remembered(judged))
 
-    def _place(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Placed:
+    def _place(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> PlacedPatch:
         patch = self._source.patches[entry.name]
         lower = below(self._source.series, entry, self._defaults)
         names = frozenset(other.name for other in lower)
@@ -159,11 +159,13 @@ class SeriesRun:
         old = [self._source.patches[other.name] for other in lower if self._applies(other)]
         new = [judgements[other.name] for other in lower]
         lost = (
-            Lost(self._source.patches[each.report.name], _became(each.report), each.report.verdict)
+            LostPatch(
+                self._source.patches[each.report.name], _became(each.report), each.report.verdict
+            )
             for each in new
             if not each.stands and each.report.verdict not in _NOT_LOST
         )
-        return Placed(
+        return PlacedPatch(
             stack=self._stack,
             patch=patch,
             old=PatchedBase(self._span.old.name, self._span.old.tree, tuple(old)),
@@ -194,7 +196,7 @@ class SeriesRun:
         return not isinstance(self._stack.try_apply(tree, patch), Refused)
 
     def _with_blockers(
-        self, judgement: Judgement, placed: Placed, judgements: Mapping[str, Judgement]
+        self, judgement: Judgement, placed: PlacedPatch, judgements: Mapping[str, Judgement]
     ) -> Judgement:
         """Name the unsolved patches below that touch the same files as this unsolved one."""
         report = judgement.report

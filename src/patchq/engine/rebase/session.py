@@ -74,7 +74,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Aborted:
+class AbortedRebase:
     """Whether the new series was written already, and the files that keep what was solved."""
 
     written: bool
@@ -156,7 +156,7 @@ def accept_drift(project: Project, reason: str, progress: Progress = quiet) -> R
     return _advance(project, _decided(operation, decision), progress)
 
 
-def abort(workspace: Workspace) -> Aborted:
+def abort(workspace: Workspace) -> AbortedRebase:
     """Forget the rebase, whatever state it is in; raises :class:`InputError` if there is none.
 
     What it writes comes last and all at once, so there is nothing to restore; a command that was
@@ -180,7 +180,7 @@ def abort(workspace: Workspace) -> Aborted:
     ]
     forget(workspace)
     worktree_of(workspace, Store(workspace.store_path)).remove()
-    return Aborted(written, tuple(str(file.relative_to(root)) for file in kept))
+    return AbortedRebase(written, tuple(str(file.relative_to(root)) for file in kept))
 
 
 def resume(project: Project) -> Operation:

@@ -14,7 +14,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
 from patchq.model.regex import compile_regex, encoded
-from patchq.model.release import NameChange, NameState, Use, Uses
+from patchq.model.release import NameChange, NameState, OwnUses, WordUse
 from patchq.model.verdict import EvidenceKind
 
 _DEPRECATED = re.compile(rb"deprecat", re.IGNORECASE)
@@ -25,13 +25,13 @@ _Line = tuple[str, bytes]
 """A path and a line of it."""
 
 
-def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
+def find_uses(root: Path, uses: OwnUses) -> dict[str, tuple[WordUse, ...]]:
     """Each word that the own files of ``uses`` use, with the places.
 
     Raises :class:`InputError` if a glob matches no file: nothing would be looked at in silence.
     """
     expressions = [compile_regex(encoded(word)) for word in uses.words]
-    found: dict[str, list[Use]] = {}
+    found: dict[str, list[WordUse]] = {}
     for pattern in uses.files:
         files = sorted(file for file in _matching(root, pattern) if file.is_file())
         if not files:
@@ -45,11 +45,13 @@ def find_uses(root: Path, uses: Uses) -> dict[str, tuple[Use, ...]]:
                 for expression in expressions:
                     for match in expression.finditer(line):
                         word = match.group(0).decode("utf-8", "surrogateescape")
-                        found.setdefault(word, []).append(Use(shown, number))
+                        found.setdefault(word, []).append(WordUse(shown, number))
     return {word: tuple(dict.fromkeys(found[word])) for word in sorted(found)}
 
 
-def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tuple[NameChange, ...]:
+def compare_names(
+    span: UpstreamRange, root: Path, given: Iterable[OwnUses]
+) -> tuple[NameChange, ...]:
     """The used names that the old base defines and the new one does not, or only as an alias."""
     changes: list[NameChange] = []
     for uses in given:
@@ -72,7 +74,7 @@ def compare_names(span: UpstreamRange, root: Path, given: Iterable[Uses]) -> tup
 
 
 def _definitions(
-    span: UpstreamRange, tree: TreeId, words: Collection[str], uses: Uses
+    span: UpstreamRange, tree: TreeId, words: Collection[str], uses: OwnUses
 ) -> dict[str, list[_Line]]:
     """The lines that have each of ``words`` in the paths that define them."""
     spec = GitIgnoreSpec.from_lines(uses.defined) if uses.defined else None
@@ -109,7 +111,7 @@ def _deprecated(lines: Iterable[_Line]) -> list[str]:
     return [path for path, line in lines if _DEPRECATED.search(line)]
 
 
-def _marked(span: UpstreamRange, word: str, used: tuple[Use, ...], path: str) -> NameChange:
+def _marked(span: UpstreamRange, word: str, used: tuple[WordUse, ...], path: str) -> NameChange:
     whole = re.compile(_whole(word))
 
     def holds(commit: CommitInfo) -> bool:
@@ -122,7 +124,7 @@ def _marked(span: UpstreamRange, word: str, used: tuple[Use, ...], path: str) ->
 
 
 def _gone(
-    span: UpstreamRange, word: str, used: tuple[Use, ...], files: Collection[str]
+    span: UpstreamRange, word: str, used: tuple[WordUse, ...], files: Collection[str]
 ) -> NameChange:
     last = word.rpartition(".")[2]
     commit = _removed_by(span, last, sorted(files))

@@ -30,9 +30,9 @@ from patchq.model.release import (
     Mention,
     NameChange,
     NameState,
-    Section,
     WorkItem,
     WorkList,
+    WorkSection,
 )
 from patchq.model.requirements import RequirementChange
 from patchq.model.verdict import (
@@ -51,14 +51,14 @@ _FITTING = (PinState.EQUAL, PinState.INSIDE, PinState.FREE)
 """How a pin may stand to what upstream requires without being looked at."""
 
 _SECTIONS = {
-    Verdict.CONFLICT: Section.BLOCKS,
-    Verdict.DRIFTED: Section.CORRUPTS,
-    Verdict.SUPERSEDED: Section.DECIDE,
-    Verdict.NOT_COVERED: Section.READ,
-    Verdict.UPSTREAMED: Section.LEAVES,
-    Verdict.UNREACHABLE: Section.LEAVES,
-    Verdict.EXPIRED: Section.LEAVES,
-    Verdict.PARTIAL: Section.READ,
+    Verdict.CONFLICT: WorkSection.BLOCKS,
+    Verdict.DRIFTED: WorkSection.CORRUPTS,
+    Verdict.SUPERSEDED: WorkSection.DECIDE,
+    Verdict.NOT_COVERED: WorkSection.READ,
+    Verdict.UPSTREAMED: WorkSection.LEAVES,
+    Verdict.UNREACHABLE: WorkSection.LEAVES,
+    Verdict.EXPIRED: WorkSection.LEAVES,
+    Verdict.PARTIAL: WorkSection.READ,
 }
 """Where a patch with this verdict stands; the others are fine."""
 
@@ -79,7 +79,7 @@ def judge_release(
         judged = replace(judged, report=with_needed(project, decided))
     builder = _Builder(project, project.upstream_range(series, onto), judged)
     items = tuple(builder.items())
-    order = list(Section)
+    order = list(WorkSection)
     work = WorkList(
         series,
         onto,
@@ -119,7 +119,7 @@ class _Builder:
                 self.folded.append(f"{patch.name} ({patch.verdict.value})")
                 continue
             left = patch.action is Action.DROP
-            section = Section.LEAVES if left else _SECTIONS.get(patch.verdict)
+            section = WorkSection.LEAVES if left else _SECTIONS.get(patch.verdict)
             if section is None:
                 fine += 1
                 continue
@@ -144,7 +144,7 @@ class _Builder:
         for item in self._waiting():
             held = item.memory is Memory.HELD
             yield WorkItem(
-                Section.BLOCKS if held else Section.DECIDE,
+                WorkSection.BLOCKS if held else WorkSection.DECIDE,
                 item.name,
                 "held, waits for a resolution" if held else "retired earlier, and needed again",
                 _telling(item.now.evidence) if item.now else (),
@@ -167,11 +167,11 @@ class _Builder:
         waiting = [patch.name for patch in self._report.needs_review]
         if self._report.with_verdict(Verdict.NOT_COVERED):
             text = f"not run: {self._onto} is an archive that does not cover every patch"
-            yield WorkItem(Section.READ, "verify", text, (), command)
+            yield WorkItem(WorkSection.READ, "verify", text, (), command)
             return
         if waiting:
             yield WorkItem(
-                Section.READ, "verify", f"not run: waits for {', '.join(waiting)}", (), command
+                WorkSection.READ, "verify", f"not run: waits for {', '.join(waiting)}", (), command
             )
             return
         workspace = self._project.workspace
@@ -186,7 +186,7 @@ class _Builder:
         except UnavailableError:
             raise
         except PatchqError as error:
-            yield WorkItem(Section.DECIDE, "verify", f"not run: {error.message}", (), command)
+            yield WorkItem(WorkSection.DECIDE, "verify", f"not run: {error.message}", (), command)
             return
         yield from self._failures(verification, command)
 
@@ -198,7 +198,11 @@ class _Builder:
                 failed = True
                 if section.name == "requires" and failure.patch in told:
                     continue  # it has an item of its own
-                where = Section.BLOCKS if section.name in ("apply", "build") else Section.CORRUPTS
+                where = (
+                    WorkSection.BLOCKS
+                    if section.name in ("apply", "build")
+                    else WorkSection.CORRUPTS
+                )
                 text = f"{failure.patch}: {failure.text}" if failure.patch else failure.text
                 yield WorkItem(where, f"verify: {section.name}", text, (), command)
         if not failed:
@@ -256,7 +260,7 @@ class _Builder:
         for touched, group in sorted(groups.items(), key=lambda item: _rank(item[1][0])):
             said = dict.fromkeys(word for mention in group for word in mention.words)
             yield WorkItem(
-                Section.READ,
+                WorkSection.READ,
                 f"mentions {', '.join(said)}",
                 f"touches {touched}",
                 tuple(mention.evidence for mention in group),
@@ -271,14 +275,14 @@ class _Builder:
             to_decide = change.pin and compare_pin(change.pin, change.new) not in _FITTING
             edit = f"$EDITOR series/{self._onto}/recipe.yaml"
             yield WorkItem(
-                Section.DECIDE if to_decide else Section.READ,
+                WorkSection.DECIDE if to_decide else WorkSection.READ,
                 REQUIRES,
                 change.text + _pinned(change, file),
                 commits.evidence(change),
                 (edit if written else f"patchq rebase --onto {self._onto}") if to_decide else None,
             )
         for words in self._report.requirements.unknown:
-            yield WorkItem(Section.READ, REQUIRES, words)
+            yield WorkItem(WorkSection.READ, REQUIRES, words)
 
 
 def _pinned(change: RequirementChange, file: str) -> str:
@@ -308,8 +312,8 @@ def _telling(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     return tuple(item for item in evidence if item.kind is not EvidenceKind.WATCH)
 
 
-def _of_name(change: NameChange) -> Section:
-    return Section.CORRUPTS if change.state is NameState.GONE else Section.READ
+def _of_name(change: NameChange) -> WorkSection:
+    return WorkSection.CORRUPTS if change.state is NameState.GONE else WorkSection.READ
 
 
 def _used(change: NameChange) -> str:
@@ -319,11 +323,11 @@ def _used(change: NameChange) -> str:
     return f"{what}; used in {places}{more}"
 
 
-def _grouped(changes: Sequence[GateChange]) -> Iterator[tuple[Section, list[GateChange]]]:
+def _grouped(changes: Sequence[GateChange]) -> Iterator[tuple[WorkSection, list[GateChange]]]:
     """The changes of one commit together; a gate that answers otherwise now may hurt in silence."""
-    groups: dict[tuple[Section, str | None], list[GateChange]] = {}
+    groups: dict[tuple[WorkSection, str | None], list[GateChange]] = {}
     for change in changes:
-        section = Section.CORRUPTS if change.state is GateState.CHANGED else Section.READ
+        section = WorkSection.CORRUPTS if change.state is GateState.CHANGED else WorkSection.READ
         commit = change.evidence.commit if change.evidence else change.gate.path
         groups.setdefault((section, commit), []).append(change)
     for (section, _), group in groups.items():

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from posixpath import basename, dirname
 
-from patchq.engine.languages.python_facts import Facts, FactsCache, When
+from patchq.engine.languages.python_facts import FactsCache, ModuleFacts, When
 from patchq.engine.verify.missing import Missing, had, missing_in, words_of
 from patchq.engine.verify.modules import Packages, Tree
 from patchq.engine.verify.subject import Subject
@@ -191,7 +191,7 @@ class _Check:
 
     def _unchecked(self, path: str) -> Iterator[Remark]:
         """What ``path`` takes from modules that make names as they run."""
-        facts = self.after.facts(path) or Facts()
+        facts = self.after.facts(path) or ModuleFacts()
         for item in facts.imports:
             for module in self.after.resolve(path, item) or ():
                 if item.name and module.facts and module.facts.open:
@@ -275,7 +275,7 @@ def _place(path: str) -> str:
     return dirname(place) if basename(place) == "__init__" else place
 
 
-def _covers(new: Facts, old: Facts) -> bool:
+def _covers(new: ModuleFacts, old: ModuleFacts) -> bool:
     """Whether ``new`` has every name that could be taken from ``old``."""
     if new.open:
         return True

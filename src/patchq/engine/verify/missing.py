@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from patchq.engine.languages.python_facts import STAR, Facts, Import, Use, When
-from patchq.engine.verify.modules import Module, Tree, below
+from patchq.engine.languages.python_facts import STAR, AttributeUse, Import, ModuleFacts, When
+from patchq.engine.verify.modules import FoundModule, Tree, below
 from patchq.errors import Where
 from patchq.git.objects import MissingObjectError
 
@@ -77,7 +77,7 @@ class _File:
 
     tree: Tree
     path: str
-    facts: Facts
+    facts: ModuleFacts
 
     def missing(self) -> Iterator[Missing]:
         """What it asks for in vain, by imports and by uses of modules."""
@@ -129,7 +129,7 @@ class _File:
             return bool(modules)
         return any(self.tree.has(module, name, item.when) for module in modules)
 
-    def _bound(self) -> Mapping[str, Module]:
+    def _bound(self) -> Mapping[str, FoundModule]:
         """The modules of this tree that names of the file stand for, where that is certain."""
         found: dict[str, set[str | None]] = {}
         for item in self.facts.imports:
@@ -160,7 +160,7 @@ class _File:
             return None
         return below(places[0], item.name)
 
-    def _use(self, bound: Mapping[str, Module], use: Use) -> Iterator[Missing]:
+    def _use(self, bound: Mapping[str, FoundModule], use: AttributeUse) -> Iterator[Missing]:
         name, *attributes = use.path
         module = bound.get(name)
         for attribute in attributes:

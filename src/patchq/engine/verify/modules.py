@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import basename, dirname
 
-from patchq.engine.languages.python_facts import Facts, FactsCache, Import, When
+from patchq.engine.languages.python_facts import FactsCache, Import, ModuleFacts, When
 from patchq.engine.languages.python_modules import read_facts
 from patchq.git.objects import SYMLINK_MODE
 from patchq.git.store import Store
@@ -23,11 +23,11 @@ _SOURCE_DIRECTORIES = ("src", "python", "lib")
 
 
 @dataclass(frozen=True)
-class Module:
+class FoundModule:
     """What stands at a place; ``facts`` are None for a directory without ``__init__.py``."""
 
     place: str
-    facts: Facts | None
+    facts: ModuleFacts | None
 
 
 class Packages:
@@ -65,39 +65,39 @@ class Tree:
     def __init__(self, store: Store, tree: TreeId, packages: Packages, cache: FactsCache):
         self._objects = store.objects
         self._cache = cache
-        self._modules: dict[str, Module | None] = {}
+        self._modules: dict[str, FoundModule | None] = {}
         self.oid = tree
         self.packages = packages
 
-    def facts(self, path: str) -> Facts | None:
+    def facts(self, path: str) -> ModuleFacts | None:
         """The facts of the file at ``path``, None if there is none."""
         entry = self._objects.file(self.oid, path)
         if entry is None:
             return None
         if entry.mode == SYMLINK_MODE:
-            return Facts(open=True)
+            return ModuleFacts(open=True)
         kept = self._cache.get(entry.oid)
         if kept is None:
             kept = read_facts(self._objects.read(entry.oid))
             self._cache.put(entry.oid, kept)
         return kept
 
-    def module(self, place: str) -> Module | None:
+    def module(self, place: str) -> FoundModule | None:
         """What an import of ``place`` finds, in the order of Python's own path finder."""
         if place not in self._modules:
             self._modules[place] = self._find(place)
         return self._modules[place]
 
-    def _find(self, place: str) -> Module | None:
+    def _find(self, place: str) -> FoundModule | None:
         for path in (f"{place}/__init__.py", f"{place}.py"):
             facts = self.facts(path)
             if facts is not None:
-                return Module(place, facts)
+                return FoundModule(place, facts)
         stem = f"{basename(place)}."
         if any(name.startswith(stem) and name.endswith(_COMPILED) for name in self._beside(place)):
-            return Module(place, Facts(open=True))
+            return FoundModule(place, ModuleFacts(open=True))
         entry = self._objects.entry(self.oid, place) if place else None
-        return Module(place, None) if entry is not None and entry.is_tree else None
+        return FoundModule(place, None) if entry is not None and entry.is_tree else None
 
     def _beside(self, place: str) -> Iterable[str]:
         """The names in the directory that ``place`` lies in."""
@@ -121,7 +121,7 @@ class Tree:
         roots = self.packages.roots.get(module.partition(".")[0])
         return None if roots is None else tuple(below(root, rest) for root in roots)
 
-    def resolve(self, importer: str, item: Import) -> tuple[Module, ...] | None:
+    def resolve(self, importer: str, item: Import) -> tuple[FoundModule, ...] | None:
         """The modules that an import may mean; None if it is not of this tree."""
         places = self.places(importer, item.module, item.level)
         if places is None:
@@ -129,11 +129,11 @@ class Tree:
         found = (self.module(place) for place in places)
         return tuple(module for module in found if module is not None)
 
-    def has(self, module: Module, name: str, when: When = When.LOADING) -> bool:
+    def has(self, module: FoundModule, name: str, when: When = When.LOADING) -> bool:
         """Whether ``from module import name`` finds something."""
         return self._has(module, name, when, set())
 
-    def _has(self, module: Module, name: str, when: When, seen: set[str]) -> bool:
+    def _has(self, module: FoundModule, name: str, when: When, seen: set[str]) -> bool:
         facts = module.facts
         if self.module(below(module.place, name)) is not None:
             return True

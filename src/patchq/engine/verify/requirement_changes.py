@@ -9,7 +9,7 @@ from posixpath import basename
 
 from patchq.engine.build.layout import LISTS
 from patchq.engine.verify.build.check import architectures
-from patchq.engine.verify.requirements import Line, Requirements
+from patchq.engine.verify.requirements import RequirementLine, Requirements
 from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError, UnavailableError
@@ -144,7 +144,7 @@ def _specifiers(side: Requirements) -> dict[Key, str]:
     return found
 
 
-def _key(line: Line) -> Key:
+def _key(line: RequirementLine) -> Key:
     return line.name, line.kind, line.condition
 
 

@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Line:
+class RequirementLine:
     """One requirement as it stands in a file: ``kind`` says for what, ``extra`` for which extra."""
 
     requirement: Requirement
@@ -99,7 +99,7 @@ class Requirements:
         return self.metadata is not None or any(self.read(path) for path in sources(self.recipe))
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[RequirementLine, ...]:
         """Every requirement: those of packages, then of their extras, then of their builds."""
         found = [*self._of_files(), *self._of_archive()]
         order = list(RequirementKind)
@@ -122,7 +122,7 @@ class Requirements:
                 found.setdefault(line.name, asked)
         return found
 
-    def _of_files(self) -> Iterator[Line]:
+    def _of_files(self) -> Iterator[RequirementLine]:
         for path in sources(self.recipe):
             raw = self.read(path) or b""
             project = _table(raw, "project")
@@ -133,7 +133,7 @@ class Requirements:
             build = _table(raw, "build-system").get("requires")
             yield from _lines(path, raw, build, RequirementKind.BUILD)
 
-    def _of_archive(self) -> Iterator[Line]:
+    def _of_archive(self) -> Iterator[RequirementLine]:
         if self.metadata is None or any(self.read(path) for path in self.recipe.pyprojects):
             return
         where = Where(f"METADATA of {self.archive}")
@@ -142,7 +142,7 @@ class Requirements:
             if requirement is not None:
                 of_extra = _OF_EXTRA.search(str(requirement.marker or ""))
                 kind = RequirementKind.EXTRA if of_extra else RequirementKind.PACKAGE
-                yield Line(requirement, kind, where, of_extra[1] if of_extra else None)
+                yield RequirementLine(requirement, kind, where, of_extra[1] if of_extra else None)
 
 
 def sources(recipe: Recipe) -> tuple[str, ...]:
@@ -177,11 +177,11 @@ def unreadable(path: str, raw: bytes | None) -> Iterator[str]:
 
 def _lines(
     path: str, raw: bytes, texts: object, kind: RequirementKind, extra: str | None = None
-) -> Iterator[Line]:
+) -> Iterator[RequirementLine]:
     for text in texts if isinstance(texts, list) else ():
         requirement = _requirement(text) if isinstance(text, str) else None
         if requirement is not None:
-            yield Line(requirement, kind, Where(path, _number(raw, text)), extra)
+            yield RequirementLine(requirement, kind, Where(path, _number(raw, text)), extra)
 
 
 def _plain_marker(requirement: Requirement) -> str:
@@ -200,7 +200,7 @@ def _requirement(text: str) -> Requirement | None:
         return None
 
 
-def _holds(line: Line, environment: dict[str, str]) -> bool:
+def _holds(line: RequirementLine, environment: dict[str, str]) -> bool:
     """Whether its marker does; one that only its author can make sense of does not."""
     if line.requirement.marker is None:
         return True

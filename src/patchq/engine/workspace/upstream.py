@@ -41,7 +41,7 @@ _NO_OBJECT = "0" * 40
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedStore:
     """The store, and what its lender may lack, in words for the user."""
 
     store: Store
@@ -50,7 +50,7 @@ class Opened:
 
 def open_upstream(
     workspace: Workspace, location: str, *, terminal: bool = False, showing: Showing = silently
-) -> Opened:
+) -> OpenedStore:
     """The workspace's store, with the objects of the repository at ``location`` lent to it.
 
     A relative path is relative to the workspace where it is the lock's own, else to the current
@@ -61,13 +61,13 @@ def open_upstream(
     if is_url(location):
         ensure_state_dir(workspace)
         supply = ObjectSource(location, terminal, showing)
-        return Opened(open_store(workspace.store_path, supply=supply), ())
+        return OpenedStore(open_store(workspace.store_path, supply=supply), ())
     locked = workspace.lock().upstream
     start = workspace.root if location == locked else Path.cwd()
     lender = find_lender(start / local_path(location))
     ensure_state_dir(workspace)
     supply = ObjectSource(locked if is_url(locked) else lender.promisor, terminal, showing)
-    return Opened(open_store(workspace.store_path, lender, supply), lender.limits)
+    return OpenedStore(open_store(workspace.store_path, lender, supply), lender.limits)
 
 
 def origin_of(workspace: Workspace, location: str) -> str:

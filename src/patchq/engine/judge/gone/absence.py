@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from patchq.engine.judge.gone.removal import Lost, Removal, renamed_to
+from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.languages.containment import Figures, Piece
 from patchq.engine.languages.named import bare, binding, definitions, tail
@@ -110,7 +110,7 @@ class Prover:
         self._objects = span.store.objects
         self._replacements = Replacements(span)
 
-    def prove(self, lost: Lost, removal: Removal) -> ProofOfAbsence | Doubt:
+    def prove(self, lost: LostCode, removal: Removal) -> ProofOfAbsence | Doubt:
         """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
         doubt = self._renamed(lost) or self._still_named(lost)
         if doubt:
@@ -145,11 +145,11 @@ class Prover:
         span = self._span
         return TreeIndex(span.store, span.new.tree, span.cache, span.old.tree)
 
-    def _renamed(self, lost: Lost) -> Doubt | None:
+    def _renamed(self, lost: LostCode) -> Doubt | None:
         place = renamed_to(self._span, lost.path) if lost.new_path is None else None
         return Doubt(f"{lost.path} was moved to {place}", (place,)) if place else None
 
-    def _still_named(self, lost: Lost) -> Doubt | None:
+    def _still_named(self, lost: LostCode) -> Doubt | None:
         """A doubt if the new tree defines the name, or the file binds it in another way."""
         if lost.name is None:
             return None
@@ -181,7 +181,7 @@ class Prover:
             for qualified in definitions(place, content, name, kind)
         ]
 
-    def _bound(self, lost: Lost, name: str) -> Doubt | None:
+    def _bound(self, lost: LostCode, name: str) -> Doubt | None:
         """A doubt if a line that the old tag lacks binds the name in another way."""
         pattern = binding(name)
         for path, content in self.index.with_name(name.encode("utf-8", "surrogateescape")):
@@ -204,7 +204,7 @@ class Prover:
     def _old_blobs(self) -> frozenset[ObjectId]:
         return frozenset(file.oid for file in list_files(self._span.store.git, self._span.old.tree))
 
-    def _likest(self, lost: Lost) -> tuple[Likest | None, bool]:
+    def _likest(self, lost: LostCode) -> tuple[Likest | None, bool]:
         """The place most like the code or its neighbourhood, and whether it may be that code."""
         found = [
             found
@@ -273,7 +273,7 @@ class Prover:
         name = around.name if around else None
         return Likest(likest.path, likest.line, name, likest.figures)
 
-    def _contained(self, lost: Lost, likest: Likest | None, like: bool) -> Doubt | None:
+    def _contained(self, lost: LostCode, likest: Likest | None, like: bool) -> Doubt | None:
         if likest is not None and like:
             place = self._named(likest)
             figures = place.figures
@@ -288,7 +288,7 @@ class Prover:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
-    def _replaced(self, lost: Lost, removal: Removal) -> Doubt | None:
+    def _replaced(self, lost: LostCode, removal: Removal) -> Doubt | None:
         if removal.commit is None:
             return None
         if lost.new_path is None:
@@ -318,7 +318,7 @@ class Prover:
         return None
 
 
-def _body(lost: Lost) -> bytes:
+def _body(lost: LostCode) -> bytes:
     """A definition without its head: what is left of it where it was inlined."""
     end = b":" if family(lost.path) is Family.PYTHON else b"{"
     lines = iter(lost.lines[lost.first : lost.end])
@@ -327,7 +327,7 @@ def _body(lost: Lost) -> bytes:
     return b"".join(lines)
 
 
-def _untold(lost: Lost) -> Doubt:
+def _untold(lost: LostCode) -> Doubt:
     return Doubt(f"no commit between the bases shows what became of {lost.what}", ())
 
 

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 
 from patchq.engine.languages.named import bare
 from patchq.engine.languages.outline import Definition, outline
-from patchq.engine.languages.python_facts import Facts, Import
+from patchq.engine.languages.python_facts import Import, ModuleFacts
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.languages.tokens import Family, family, tokenize
@@ -31,7 +31,7 @@ _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A file: its path and its text."""
 
     path: str
@@ -39,8 +39,8 @@ class Source:
 
 
 def first_unbound(
-    old: Source,
-    new: Source,
+    old: SourceText,
+    new: SourceText,
     body: bytes,
     lines: range,
     around: range,
@@ -77,12 +77,12 @@ def _headers(text: bytes) -> set[str]:
     return {PurePosixPath(name.decode(errors="replace")).name for name in _INCLUDE.findall(text)}
 
 
-def _same_in_c(name: bytes, old: Source, new: Source) -> bool:
+def _same_in_c(name: bytes, old: SourceText, new: SourceText) -> bool:
     was, is_ = (_said_of(name, source) for source in (old, new))
     return was is not None and was == is_
 
 
-def _said_of(name: bytes, source: Source) -> set[bytes] | None:
+def _said_of(name: bytes, source: SourceText) -> set[bytes] | None:
     """What a file in C says of ``name``: each line outside of functions, its own definition."""
     shown = outline(source.path, source.text)
     if shown is None:
@@ -103,7 +103,9 @@ def _said_of(name: bytes, source: Source) -> set[bytes] | None:
     return said
 
 
-def _python(old: Source, new: Source, body: bytes, lines: range, around: range) -> Iterator[str]:
+def _python(
+    old: SourceText, new: SourceText, body: bytes, lines: range, around: range
+) -> Iterator[str]:
     module = parse(old.text)
     facts = read_facts(old.text), read_facts(new.text)
     local = set(_bound_inside(module, around))
@@ -139,7 +141,9 @@ def _bound_inside(module: ast.Module, around: range) -> Iterator[str]:
                 yield node.name
 
 
-def _means_the_same(name: str, old: Source, new: Source, was: Facts, now: Facts) -> bool:
+def _means_the_same(
+    name: str, old: SourceText, new: SourceText, was: ModuleFacts, now: ModuleFacts
+) -> bool:
     mine = [item for item in was.imports if item.bound == name]
     theirs = [item for item in now.imports if item.bound == name]
     if not mine and name not in was.names:
@@ -155,7 +159,7 @@ def _means_the_same(name: str, old: Source, new: Source, was: Facts, now: Facts)
     return name in now.names and _definition(old, name) == _definition(new, name) is not None
 
 
-def _definition(source: Source, name: str) -> bytes | None:
+def _definition(source: SourceText, name: str) -> bytes | None:
     shown = outline(source.path, source.text)
     found = shown.named(name) if shown else None
     if found is None:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.case import Facts
-from patchq.engine.judge.gone.bindings import Source, first_unbound
-from patchq.engine.judge.gone.removal import Lost
+from patchq.engine.judge.case import CaseFacts
+from patchq.engine.judge.gone.bindings import SourceText, first_unbound
+from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.languages.outline import outline
@@ -31,11 +31,11 @@ _LEAST = 20
 
 
 @dataclass(frozen=True)
-class Move:
+class MovedCode:
     """Code that stands in ``path`` of the new base as it stood in the old place."""
 
     trail: HunkHistory
-    lost: Lost
+    lost: LostCode
     path: str
 
 
@@ -43,8 +43,8 @@ class Move:
 class Followed:
     """The facts with the moved hunks in their new files, and where they went."""
 
-    facts: Facts
-    moves: tuple[Move, ...]
+    facts: CaseFacts
+    moves: tuple[MovedCode, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Follower:
         self._index = index
 
     def follow(
-        self, trails: Sequence[HunkHistory], lost: Mapping[Unit, Lost], facts: Facts
+        self, trails: Sequence[HunkHistory], lost: Mapping[Unit, LostCode], facts: CaseFacts
     ) -> Followed | None:
         """The facts with every lost hunk where its code is now; ``lost`` goes by unit.
 
@@ -77,7 +77,7 @@ class Follower:
                 place = self.place(lost[trail.unit])
                 if place is None or place in facts.placements or len(trail.unit.paths) != 1:
                     return None
-                moves.append(Move(trail, lost[trail.unit], place))
+                moves.append(MovedCode(trail, lost[trail.unit], place))
             elif trail.end is not State.APPLIES:
                 return None
         if not moves or any(self._is_tied(trail, moves) for trail in trails):
@@ -89,7 +89,7 @@ class Follower:
         moved = self._moved(pairs, trails, facts)
         return Followed(moved, tuple(moves)) if moved else None
 
-    def place(self, lost: Lost) -> str | None:
+    def place(self, lost: LostCode) -> str | None:
         """The one file in which all of ``lost`` stands, if it is new there."""
         kind = family(lost.path)
         tokens = tokenize(kind, lost.text)
@@ -109,7 +109,7 @@ class Follower:
         whole = lost.name is None or self._is_definition(path, lost)
         return path if whole and not _occurrences(old, lost.text) else None
 
-    def _is_definition(self, path: str, lost: Lost) -> bool:
+    def _is_definition(self, path: str, lost: LostCode) -> bool:
         content = self._objects.content(self._span.new.tree, path) or b""
         (first,) = _occurrences(content, lost.text)
         shown = outline(path, content)
@@ -118,7 +118,7 @@ class Follower:
             (each.first, each.last) == (first, end) for each in shown.definitions
         )
 
-    def _is_tied(self, trail: HunkHistory, moves: Sequence[Move]) -> bool:
+    def _is_tied(self, trail: HunkHistory, moves: Sequence[MovedCode]) -> bool:
         """Whether a hunk that stays belongs to code that moved out of its file."""
         if any(move.trail is trail for move in moves):
             return False
@@ -132,7 +132,7 @@ class Follower:
             return True
         return shown.around(region.first, max(region.end - 1, region.first)) is None
 
-    def _change(self, move: Move, facts: Facts) -> _Splice | None:
+    def _change(self, move: MovedCode, facts: CaseFacts) -> _Splice | None:
         """What the hunk does to the file at the new place, None if that is not certain."""
         path, unit = move.lost.path, move.trail.unit
         old, new = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
@@ -150,8 +150,8 @@ class Follower:
             return None
         added = range(splice.first, splice.first + len(splice.lines))
         longer = range(own.start, own.stop + len(splice.lines) - splice.length)
-        patched = Source(path, new)
-        there = Source(move.path, target)
+        patched = SourceText(path, new)
+        there = SourceText(move.path, target)
         if first_unbound(patched, there, body, added, longer, self._naming) is not None:
             return None
         return replace(splice, first=splice.first - own.start + places[0])
@@ -159,7 +159,7 @@ class Follower:
     def _naming(self, name: bytes) -> Iterator[str]:
         return (path for path, _ in self._index.with_name(name))
 
-    def _range(self, lost: Lost, text: bytes) -> range | None:
+    def _range(self, lost: LostCode, text: bytes) -> range | None:
         """The lines of the definition or window in the file that the patch was made for."""
         if lost.name is None:
             places = _occurrences(text, lost.text)
@@ -171,10 +171,10 @@ class Follower:
 
     def _moved(
         self,
-        pairs: Sequence[tuple[Move, _Splice]],
+        pairs: Sequence[tuple[MovedCode, _Splice]],
         trails: Sequence[HunkHistory],
-        facts: Facts,
-    ) -> Facts | None:
+        facts: CaseFacts,
+    ) -> CaseFacts | None:
         """The case with each moved hunk on its new file, merged."""
         applied = facts.case.applied
         before, after = dict(applied.before), dict(applied.after)
@@ -213,7 +213,7 @@ class Follower:
         if not merged.clean:
             return None
         case = replace(facts.case, applied=Applied(applied.tree, before, after))
-        return Facts(case, placements, entries, merged)
+        return CaseFacts(case, placements, entries, merged)
 
     def _edit(self, unit: Unit, path: str) -> _Splice:
         sides = (self._objects.blob(side[path]) for side in (unit.before, unit.after))

@@ -32,7 +32,7 @@ _SAYS = re.compile(rb"\w")
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostCode:
     """Code of the old upstream tag that a hunk edits and that its file no longer has.
 
     Lines are 0-based, up to and without ``end``: of the definition (or, without one, of the
@@ -67,7 +67,7 @@ class Lost:
         return b"".join(self.lines[self.hunk[0] : self.hunk[1]])
 
 
-def find_lost(span: UpstreamRange, unit: Unit) -> Lost | None:
+def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
     """What ``unit`` edits, if its file is gone or lives on without it.
 
     None if it is there, and if the old upstream tag never had it: only upstream's own code can be
@@ -126,7 +126,7 @@ class Removal:
     pure: bool
 
 
-def find_removal(span: UpstreamRange, lost: Lost) -> Removal:
+def find_removal(span: UpstreamRange, lost: LostCode) -> Removal:
     """How the unit went."""
     commits = span.commits((lost.path,))
     if lost.new_path is None:
@@ -186,7 +186,7 @@ def _lost(
     lines: Sequence[bytes],
     whole: Definition | None,
     hunk: tuple[int, int],
-) -> Lost:
+) -> LostCode:
     first, end = (whole.first, whole.last + 1) if whole else (0, len(lines))
     near = max(hunk[0] - NEIGHBOURHOOD, first), min(hunk[1] + NEIGHBOURHOOD, end)
     if whole is None:
@@ -194,7 +194,7 @@ def _lost(
         first, end = near if new_path is None else hunk
         near = first, end
     name = whole.name if whole else None
-    return Lost(unit, path, new_path, tuple(lines), name, first, end, near)
+    return LostCode(unit, path, new_path, tuple(lines), name, first, end, near)
 
 
 def _find(lines: Sequence[bytes], block: Sequence[bytes], near: int) -> int | None:
@@ -242,14 +242,14 @@ def _before(objects: Objects, commit: CommitInfo, names: Sequence[str]) -> bytes
     return b""
 
 
-def _has(lost: Lost, path: str, text: bytes) -> bool:
+def _has(lost: LostCode, path: str, text: bytes) -> bool:
     if lost.name is None:
         return _find(split_lines(text), lost.lines[lost.first : lost.end], lost.first) is not None
     shown = outline(path, text)
     return shown is None or lost.name in shown.names
 
 
-def _is_deletion(lost: Lost, old: bytes, new: bytes) -> bool:
+def _is_deletion(lost: LostCode, old: bytes, new: bytes) -> bool:
     """Whether the unit, which ``old`` has, was taken out of ``new`` with nothing in its place."""
     before, after = split_lines(old), split_lines(new)
     if lost.name is None:
@@ -313,7 +313,7 @@ def _is_gap(
 
 
 def only_imports(
-    unit: Unit, objects: Objects, patched: bytes, lost: Sequence[Lost], new: bytes
+    unit: Unit, objects: Objects, patched: bytes, lost: Sequence[LostCode], new: bytes
 ) -> tuple[str, ...]:
     """The names that a hunk imports, if that is all it does and only ``lost`` code reads them.
 

@@ -10,10 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from patchq.engine.judge.case import Facts, Judgement
+from patchq.engine.judge.case import CaseFacts, Judgement
 from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
 from patchq.engine.judge.gone.follow import Followed, Follower
-from patchq.engine.judge.gone.removal import Lost, Removal, find_lost, find_removal, only_imports
+from patchq.engine.judge.gone.removal import (
+    LostCode,
+    Removal,
+    find_lost,
+    find_removal,
+    only_imports,
+)
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.outcomes import is_gone, outcomes
@@ -34,7 +40,7 @@ class Loss:
     """A hunk whose code is gone from its place; ``lost`` is None if upstream never had it."""
 
     trail: HunkHistory
-    lost: Lost | None
+    lost: LostCode | None
     removal: Removal
     finding: ProofOfAbsence | Doubt
 
@@ -52,7 +58,7 @@ class GoneCode:
         self._objects = span.store.objects
         self._prover = Prover(span)
 
-    def losses(self, trails: Sequence[HunkHistory], facts: Facts) -> list[Loss]:
+    def losses(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> list[Loss]:
         """The hunks whose code is gone from its place."""
         return [loss for trail in trails if (loss := self._loss(trail, facts)) is not None]
 
@@ -66,7 +72,7 @@ class GoneCode:
         )
 
     def unreachable(
-        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: Facts
+        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: CaseFacts
     ) -> Judgement | None:
         """The judgement on a patch of which nothing is left, None if that is not proven."""
         proven = {
@@ -84,7 +90,7 @@ class GoneCode:
         return unreachable(self._span, facts, proofs)
 
     def follow(
-        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: Facts
+        self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: CaseFacts
     ) -> tuple[Followed, tuple[Evidence, ...]] | None:
         """The facts with the lost hunks where their code went word for word, and the evidence."""
         lost = {loss.trail.unit: loss.lost for loss in losses if loss.lost is not None}
@@ -123,7 +129,7 @@ class GoneCode:
                 found.setdefault((moved.kind, text), moved)
         return tuple(found.values())
 
-    def _loss(self, trail: HunkHistory, facts: Facts) -> Loss | None:
+    def _loss(self, trail: HunkHistory, facts: CaseFacts) -> Loss | None:
         whole = is_gone(trail, facts)
         if not whole and (trail.end is not State.COLLIDES or trail.has_landed):
             return None
@@ -141,7 +147,7 @@ class GoneCode:
         return Loss(trail, lost, removal, self._prover.prove(lost, removal))
 
     def _serving(
-        self, trail: HunkHistory, losses: Sequence[Loss], facts: Facts
+        self, trail: HunkHistory, losses: Sequence[Loss], facts: CaseFacts
     ) -> ProofOfAbsence | None:
         """The proof for a hunk that only imports what the gone code alone reads."""
         (path, *more) = trail.unit.paths
@@ -165,7 +171,9 @@ def is_found(losses: Iterable[Loss]) -> bool:
     return any(isinstance(loss.finding, Doubt) and loss.finding.places for loss in losses)
 
 
-def unreachable(span: UpstreamRange, facts: Facts, proofs: Iterable[ProofOfAbsence]) -> Judgement:
+def unreachable(
+    span: UpstreamRange, facts: CaseFacts, proofs: Iterable[ProofOfAbsence]
+) -> Judgement:
     """The judgement that a patch is unreachable. It takes a proof for every hunk of it."""
     proofs = tuple(proofs)
     patch = facts.case.patch

@@ -107,7 +107,7 @@ class _Comparison:
     added: frozenset[int]
     shifted: frozenset[int]
     removed: frozenset[bytes]
-    later: tuple[Edit, ...]
+    later: tuple[LineChange, ...]
 
     @property
     def lost(self) -> set[int]:
@@ -191,7 +191,7 @@ def _lines(path: str, text: bytes) -> _Lines:
 
 
 @dataclass(frozen=True)
-class Edit:
+class LineChange:
     """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
 
     first: int
@@ -205,11 +205,11 @@ class Edit:
         return range(self.new_first, self.new_end)
 
 
-def _is_near(edit: Edit, other: Edit) -> bool:
+def _is_near(edit: LineChange, other: LineChange) -> bool:
     return edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
 
 
-def _near(edit: Edit, later: Sequence[Edit]) -> list[int]:
+def _near(edit: LineChange, later: Sequence[LineChange]) -> list[int]:
     """The new lines close to an edit."""
     return sorted(n for other in later if _is_near(edit, other) for n in other.lines)
 
@@ -242,28 +242,28 @@ def _compares(lines: Iterable[bytes]) -> Counter[bytes]:
     return Counter(found for line in lines for found in _COMPARES.findall(line))
 
 
-def _after(number: int, later: Sequence[Edit]) -> int:
+def _after(number: int, later: Sequence[LineChange]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
 
 
-def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Edit]:
+def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
     """What became of the lines of one text in another."""
     head, tail = common_ends(old, new)
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
     for kind, first, end, new_first, new_end in matcher.get_opcodes():
         if kind != "equal":
-            yield Edit(head + first, head + end, head + new_first, head + new_end)
+            yield LineChange(head + first, head + end, head + new_first, head + new_end)
 
 
 @lru_cache(maxsize=64)
-def _landed_edits(old: _Lines, then: _Lines) -> tuple[Edit, ...]:
+def _landed_edits(old: _Lines, then: _Lines) -> tuple[LineChange, ...]:
     return tuple(edits(old.raw, then.raw))
 
 
 @lru_cache(maxsize=512)
-def _later(then: _Lines, now: _Lines) -> tuple[Edit, ...]:
+def _later(then: _Lines, now: _Lines) -> tuple[LineChange, ...]:
     """What became of the lines of one file, however they are indented."""
     return tuple(edits(then.bare, now.bare))
 
@@ -339,7 +339,7 @@ def _goes_along(
     return False
 
 
-def _around(added: Iterable[int], later: Sequence[Edit], now: _Lines) -> set[bytes]:
+def _around(added: Iterable[int], later: Sequence[LineChange], now: _Lines) -> set[bytes]:
     """The lines that were put close to those ``added``."""
     return {
         now[place]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.placed import Lost, PatchedBase, Placed, PlaceJudge
+from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, collide, layout
 from patchq.engine.rebase.recorded_resolutions import remember
@@ -35,7 +35,7 @@ from patchq.model.workspace import SeriesDirectory, Workspace
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedConflict:
     """The conflict that was opened, as the judge sees it."""
 
     report: PatchReport
@@ -43,14 +43,14 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldPatches:
     """What a series holds: those that conflict by themselves, and those that only follow them."""
 
     roots: tuple[str, ...]
     followers: Mapping[str, tuple[str, ...]]
 
 
-def held(directory: SeriesDirectory) -> Held:
+def held(directory: SeriesDirectory) -> HeldPatches:
     """The held patches of a series, roots apart from those that stand on another held one.
 
     A patch follows a held one that it requires, or that came before it and touches the same file.
@@ -67,7 +67,7 @@ def held(directory: SeriesDirectory) -> Held:
         else:
             roots.append(record.name)
         before[record.name] = paths
-    return Held(tuple(roots), followers)
+    return HeldPatches(tuple(roots), followers)
 
 
 def _touched(record: Retired) -> tuple[frozenset[str], frozenset[str]]:
@@ -79,7 +79,7 @@ def _touched(record: Retired) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
 
 
-def begin(project: Project, tag: str, name: str) -> Opened | Edited:
+def begin(project: Project, tag: str, name: str) -> OpenedConflict | Edited:
     """Open the conflict of the held patch ``name``; or the edit that brings it in, if it has none.
 
     Raises :class:`InputError` if no such patch is held, :class:`FindingsError` if there is
@@ -96,7 +96,7 @@ def begin(project: Project, tag: str, name: str) -> Opened | Edited:
     worktree = worktree_of(project.workspace, project.store)
     worktree.clear()
     worktree.lay_out(wanted)
-    return Opened(judgement.report, tuple(collision.conflicts))
+    return OpenedConflict(judgement.report, tuple(collision.conflicts))
 
 
 def finish(project: Project) -> Edited:
@@ -185,7 +185,7 @@ class _Question:
         )
         self.placed = self._placed(series.entry(name))
 
-    def _placed(self, entry: SeriesEntry) -> Placed:
+    def _placed(self, entry: SeriesEntry) -> PlacedPatch:
         record = self._record
         lower = below(self._candidate.series, entry, self._defaults)
         there = frozenset(other.name for other in lower) | provided_by_upstream(
@@ -193,7 +193,7 @@ class _Question:
         )
         old = self._below_on_its_base()
         new = [self._directory.patches[other.name] for other in lower]
-        return Placed(
+        return PlacedPatch(
             stack=self.stack,
             patch=self._patch,
             old=PatchedBase(record.base, self.span.old.tree, tuple(old)),
@@ -205,7 +205,9 @@ class _Question:
             below=frozenset(other.name for other in lower),
             missing=tuple(name for name in self._patch.header.requires if name not in there),
             lost=tuple(
-                Lost(other, "not in the series there") for other in old if other.name not in there
+                LostPatch(other, "not in the series there")
+                for other in old
+                if other.name not in there
             ),
         )
 

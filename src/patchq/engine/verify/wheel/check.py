@@ -10,7 +10,7 @@ from pathlib import Path
 from patchq.engine.verify.wheel.fatbin import read_wheel
 from patchq.errors import InputError, Where
 from patchq.model.prediction import PredictedLibrary, Prediction, read_predictions
-from patchq.model.wheel import Library, Row, WheelReport
+from patchq.model.wheel import Library, WheelReport, WheelRow
 
 MANIFEST_SCHEMA = "patchq.manifest/1"
 
@@ -61,7 +61,7 @@ def verify_wheel(
     return WheelReport(file.name, chosen.machine, compare_libraries(read_wheel(file), chosen))
 
 
-def compare_libraries(libraries: Iterable[Library], prediction: Prediction) -> tuple[Row, ...]:
+def compare_libraries(libraries: Iterable[Library], prediction: Prediction) -> tuple[WheelRow, ...]:
     """Each library beside the target that makes it, then the targets without a library."""
     return tuple(_rows(libraries, prediction.libraries))
 
@@ -85,16 +85,16 @@ def _chosen(file: Path, predictions: Sequence[Prediction], machine: str | None) 
     )
 
 
-def _rows(libraries: Iterable[Library], predicted: Iterable[PredictedLibrary]) -> list[Row]:
+def _rows(libraries: Iterable[Library], predicted: Iterable[PredictedLibrary]) -> list[WheelRow]:
     """Each library with its target, then the targets without a library."""
     waiting = {item.target: item for item in predicted}
     rows = []
     # those with a name of their own first, so that no other takes theirs
     for library in sorted(libraries, key=lambda item: _stem(item.path) not in waiting):
         target = _target(library, waiting)
-        rows.append(Row(library, waiting.pop(target) if target else None))
+        rows.append(WheelRow(library, waiting.pop(target) if target else None))
     rows.sort(key=lambda row: row.name)
-    return [*rows, *(Row(None, item) for item in waiting.values())]
+    return [*rows, *(WheelRow(None, item) for item in waiting.values())]
 
 
 def _target(library: Library, waiting: Mapping[str, PredictedLibrary]) -> str | None:
