@@ -173,7 +173,7 @@ def test_patches_come_in(root: Path, upstream: Miniature, tmp_path: Path) -> Non
     assert [base.name for base, _ in workspace.moved("v1", "v2")] == ["v1", "v2"]
     assert workspace.newer_tags() == ()
     assert found_bases[0].base.commit == upstream.commit_id("main")
-    assert "# v2" in workspace.notes("v2", "v1")
+    assert "# v1 → v2" in workspace.notes("v2", "v1")
 
 
 def test_the_page_shows_what_runs(root: Path, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.small_trees import names_below
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, unsettled
 from patchq.engine.judge.watch import mentioned
@@ -27,6 +26,7 @@ from patchq.engine.languages.tokens import Family
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.history import CommitInfo, Touch
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.model.ids import ObjectId, commit_id, commit_ids, tree_id
 from patchq.model.verdict import Verdict
@@ -259,18 +259,20 @@ def test_a_name_of_the_class() -> None:
 # What landed
 
 
-def history(*states: State, end: State, fate: LandedState = LandedState.NEVER) -> HunkHistory:
+def history(
+    *states: MergeState, end: MergeState, fate: LandedState = LandedState.NEVER
+) -> HunkHistory:
     steps = tuple(CommitState(commit(str(n)), state, {}) for n, state in enumerate(states))
     return HunkHistory(UNIT, steps, end, None, fate)
 
 
-@pytest.mark.parametrize("end", list(State))
+@pytest.mark.parametrize("end", list(MergeState))
 @pytest.mark.parametrize("fate", list(LandedState))
-def test_what_counts_as_landed(end: State, fate: LandedState) -> None:
+def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
     trail = history(end=end, fate=fate)
     whole = {
-        State.EMPTY: fate is not LandedState.ELSEWHERE,
-        State.COLLIDES: fate is LandedState.THERE,
+        MergeState.EMPTY: fate is not LandedState.ELSEWHERE,
+        MergeState.COLLIDES: fate is LandedState.THERE,
     }
     assert trail.has_landed is whole.get(end, False)
     since = {
@@ -279,15 +281,15 @@ def test_what_counts_as_landed(end: State, fate: LandedState) -> None:
         LandedState.HALF,
         LandedState.ELSEWHERE,
     }
-    part = fate in since and end is not State.EMPTY
+    part = fate in since and end is not MergeState.EMPTY
     assert trail.once_landed is part
     known = trail.has_landed or part
-    assert unsettled([trail, history(end=State.APPLIES)]) is (
+    assert unsettled([trail, history(end=MergeState.APPLIES)]) is (
         Verdict.SUPERSEDED if known else Verdict.CONFLICT
     )
 
 
-A, C, E = State.APPLIES, State.COLLIDES, State.EMPTY
+A, C, E = MergeState.APPLIES, MergeState.COLLIDES, MergeState.EMPTY
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,9 @@ A, C, E = State.APPLIES, State.COLLIDES, State.EMPTY
         ((E, E), E, "0"),
     ],
 )
-def test_the_commit_that_ended_it(states: tuple[State, ...], end: State, by: str | None) -> None:
+def test_the_commit_that_ended_it(
+    states: tuple[MergeState, ...], end: MergeState, by: str | None
+) -> None:
     trail = history(*states, end=end)
     assert (trail.ended_by and trail.ended_by.oid) == by
     assert decided_by(trail) == (trail.ended_by if end is C else None)
@@ -350,23 +354,23 @@ def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:
 @pytest.mark.parametrize(
     ("before", "ours", "merged", "state"),
     [
-        ({"f": FILE}, {"f": FILE}, "ours", State.EMPTY),
-        ({"f": FILE}, {"f": FILE}, "other", State.APPLIES),
-        ({"f": FILE}, {"f": FILE}, None, State.COLLIDES),
-        ({"f": FILE}, {"f": None}, None, State.ABSENT),
-        ({"f": FILE}, {"f": None}, "other", State.ABSENT),
-        ({"f": FILE}, {"f": None}, "ours", State.EMPTY),
-        ({"f": FILE, "g": FILE}, {"f": None, "g": FILE}, None, State.COLLIDES),
-        ({"f": FILE, "g": None}, {"f": None, "g": FILE}, None, State.ABSENT),
-        ({"f": None}, {"f": None}, "other", State.APPLIES),
-        ({"f": None}, {"f": FILE}, None, State.COLLIDES),
+        ({"f": FILE}, {"f": FILE}, "ours", MergeState.EMPTY),
+        ({"f": FILE}, {"f": FILE}, "other", MergeState.APPLIES),
+        ({"f": FILE}, {"f": FILE}, None, MergeState.COLLIDES),
+        ({"f": FILE}, {"f": None}, None, MergeState.ABSENT),
+        ({"f": FILE}, {"f": None}, "other", MergeState.ABSENT),
+        ({"f": FILE}, {"f": None}, "ours", MergeState.EMPTY),
+        ({"f": FILE, "g": FILE}, {"f": None, "g": FILE}, None, MergeState.COLLIDES),
+        ({"f": FILE, "g": None}, {"f": None, "g": FILE}, None, MergeState.ABSENT),
+        ({"f": None}, {"f": None}, "other", MergeState.APPLIES),
+        ({"f": None}, {"f": FILE}, None, MergeState.COLLIDES),
     ],
 )
 def test_the_state_of_a_unit(
     before: Mapping[str, Entry | None],
     ours: Mapping[str, Entry | None],
     merged: str | None,
-    state: State,
+    state: MergeState,
 ) -> None:
     unit = Unit("f", (1,), before, before)
     assert history_walk._state(unit, ours, tree_id("ours"), merged) is state

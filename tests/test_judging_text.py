@@ -15,10 +15,11 @@ from patchq.engine.judge.gone.absence import (
     _is_like,
 )
 from patchq.engine.judge.landing.surviving_lines import Survival, survival
-from patchq.engine.judge.landing.text_check import State, TextCheck
+from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
 from patchq.engine.languages.tokens import Tokens
 from patchq.engine.series.hunks import Unit
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.git.store import open_store
 
@@ -190,19 +191,19 @@ OLD, NEW = f"{HEAD}old\n{TAIL}", f"{HEAD}new\n{TAIL}"
 @pytest.mark.parametrize(
     ("before", "after", "ours", "state"),
     [
-        (OLD, NEW, f"more\n{OLD}", State.APPLIES),
-        (OLD, NEW, f"more\n{NEW}", State.EMPTY),
-        (OLD, NEW, OLD + NEW, State.UNKNOWN),
-        (OLD, NEW, OLD + OLD, State.NOT_EMPTY),
-        (OLD, NEW, NEW + NEW, State.UNKNOWN),
-        (OLD, NEW, "other\n", State.NOT_EMPTY),
+        (OLD, NEW, f"more\n{OLD}", MergeState.APPLIES),
+        (OLD, NEW, f"more\n{NEW}", MergeState.EMPTY),
+        (OLD, NEW, OLD + NEW, MergeState.UNKNOWN),
+        (OLD, NEW, OLD + OLD, MergeState.NOT_EMPTY),
+        (OLD, NEW, NEW + NEW, MergeState.UNKNOWN),
+        (OLD, NEW, "other\n", MergeState.NOT_EMPTY),
         # what stands twice in the patch's own file has no certain place in another
-        (f"{OLD}-\n{OLD}", f"{NEW}-\n{OLD}", OLD, State.NOT_EMPTY),
-        (f"{OLD}-\n{NEW}", f"{NEW}-\n{NEW}", OLD, State.UNKNOWN),
+        (f"{OLD}-\n{OLD}", f"{NEW}-\n{OLD}", OLD, MergeState.NOT_EMPTY),
+        (f"{OLD}-\n{NEW}", f"{NEW}-\n{NEW}", OLD, MergeState.UNKNOWN),
     ],
 )
 def test_a_glance_at_the_text(
-    tmp_path: Path, before: str, after: str, ours: str, state: State
+    tmp_path: Path, before: str, after: str, ours: str, state: MergeState
 ) -> None:
     store = open_store(tmp_path / "store")
     old, new, here = (

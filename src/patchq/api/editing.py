@@ -225,7 +225,7 @@ class Editing(OpenWorkspace):
         (opened,) = self.named([upto], series) if upto is not None else (None,)
         patch = NewPatch(patch_name(new[0]), new[1]) if new else None
         with self.writing():
-            chosen = self.guards(series, guards, variants)
+            chosen = self.chosen_guards(series, guards, variants)
             return begin(self.project, series, opened, chosen, patch)
 
     def refresh(self, *, amend: bool = False, dry_run: bool = False) -> Refreshed | None:

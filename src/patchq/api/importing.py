@@ -257,7 +257,7 @@ class Importing(Editing):
 
         return ImportTerms(
             guards=tuple(map(as_guard, options.guards)),
-            together=frozenset(self.guards(tag, options.together, options.variants)),
+            together=frozenset(self.chosen_guards(tag, options.together, options.variants)),
             author=author_of(options.author) or own_identity(self.files.root),
             date=now(),
             write_end=options.propose_end,

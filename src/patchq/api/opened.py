@@ -197,7 +197,7 @@ class OpenWorkspace:
         left = {record.name for record in self.files.retired(series)}
         return [name if name in known else meant_name(name, left) for name in meant]
 
-    def guards(
+    def chosen_guards(
         self, series: str, guards: Iterable[str] = (), variants: Iterable[str] = ()
     ) -> tuple[str, ...]:
         """The guards given, and those of the variants of a series."""
@@ -212,7 +212,9 @@ class OpenWorkspace:
         from patchq.engine.series.selection import select
 
         series = series or self.newest_series
-        return select(self.files.load(series), self.settings, self.guards(series, guards, variants))
+        return select(
+            self.files.load(series), self.settings, self.chosen_guards(series, guards, variants)
+        )
 
     # writing
 

@@ -44,7 +44,7 @@ class Questions(OpenWorkspace):
         from patchq.report.listing import Listing, read_rows
 
         series = series or self.newest_series
-        chosen = self.guards(series, guards, variants)
+        chosen = self.chosen_guards(series, guards, variants)
         directory, problems = self.files.survey(series)
         selection = select(directory, self.settings, chosen)
         rows, unread = read_rows(selection, ages(self.files, series))
@@ -278,7 +278,7 @@ class Questions(OpenWorkspace):
         """The patches that guards and variants add to a series, and remove."""
         from patchq.engine.series.compare import compare_selections
 
-        chosen = self.guards(series, guards, variants)
+        chosen = self.chosen_guards(series, guards, variants)
         return compare_selections(self.files.load(series), self.settings, chosen)
 
     def compare_patch(self, patch: str, old: str, new: str) -> bytes:

@@ -134,7 +134,7 @@ def _judge_again(run: Session, name: str, replaced: Replaced) -> int:
         run.notice(f"there is no series before {name}: `patchq verify {name}` tells what applies")
         return 0
     known = found.report.patches
-    output.report(found.report, output.Format.TABLE)
+    output.write_report(found.report, output.Format.TABLE)
     for missing in sorted(found.patches - {patch.name for patch in known}):
         run.notice(
             f"{missing} is not in {found.earlier}: `patchq verify {name}` tells if it applies"

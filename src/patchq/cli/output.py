@@ -54,7 +54,7 @@ class Format(Enum):
     HTML = "html"
 
 
-def report(
+def write_report(
     report: Report,
     form: Format,
     *,
@@ -86,7 +86,7 @@ def report(
         text(render_html(report, links=links, made=made, old=old, new=new), to)
 
 
-def matrix(
+def write_matrix(
     matrix: Matrix,
     form: Format,
     *,
@@ -147,7 +147,7 @@ def _table(render: Callable[[Console], None], to: Path | None) -> None:
         render(Terminal(file=stream, highlight=False, width=100))
 
 
-def stop(report: Report, stopped: str, *, solvable: bool) -> None:
+def write_stop(report: Report, stopped: str, *, solvable: bool) -> None:
     """Write to stdout why a rebase stopped, and how to go on."""
     from patchq.report.stopped import render_stop
 

@@ -107,7 +107,7 @@ def _start(
         source = source or run.api.project.series_before(onto)
         with run.progress(f"judging {source} on {onto}") as progress:
             report = run.api.judge(source, onto=onto, progress=progress).report
-        output.report(report, Format.JSON if json else Format.TABLE)
+        output.write_report(report, Format.JSON if json else Format.TABLE)
         return _code(report)
     with run.progress(f"rebasing onto {onto}") as progress:
         rebased = run.api.rebase(
@@ -184,9 +184,9 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
 
     stop = rebased.stop if stopped else None
     if json or not stop:
-        output.report(rebased.report, Format.JSON if json else Format.TABLE)
+        output.write_report(rebased.report, Format.JSON if json else Format.TABLE)
     else:
-        output.stop(rebased.report, stop.report.name, solvable=stop.collision is not None)
+        output.write_stop(rebased.report, stop.report.name, solvable=stop.collision is not None)
     if stop:
         run.notice(f"nothing was written yet: {stop.report.name} needs review")
     else:

@@ -105,7 +105,7 @@ def report(
         if effects:
             matrix = Matrix(tuple(_with_effects_on(run, column) for column in matrix.columns))
         made = output.made_by(run) if form is Format.HTML else None
-        output.matrix(
+        output.write_matrix(
             matrix,
             form,
             title=output.title_of(run),
@@ -122,7 +122,7 @@ def report(
         page = form is Format.HTML
         made = output.made_by(run) if page else None
         versions = (told.source.contents, told.contents) if page else None
-        output.report(reports[0], form, to=to, links=links, made=made, versions=versions)
+        output.write_report(reports[0], form, to=to, links=links, made=made, versions=versions)
     found = any(_has(report, failing) or report.resurfaced or report.lost for report in reports)
     return 1 if found else 0
 

@@ -208,13 +208,6 @@ class History:
         found = result.stdout.decode().strip()
         return commit_id(found) if found else None
 
-    def changed(self, old: TreeId, new: TreeId) -> tuple[str, ...]:
-        """The paths in which two trees differ, a rename counting as both its names."""
-        output = self._git.run(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", old, new
-        ).stdout
-        return tuple(map(decode_path, output.split(b"\0")[:-1]))
-
     def contains(self, commit: CommitId, descendant: CommitId) -> bool:
         """Whether ``commit`` is an ancestor of ``descendant`` (or the same)."""
         result = self._git.run("merge-base", "--is-ancestor", commit, descendant, allow=(0, 1))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +26,17 @@ _REGULAR = frozenset({_FILE, "100755"})
 _Side = TypeVar("_Side", TreeId, BlobId)
 _Blobs = tuple[BlobId, BlobId, BlobId]
 """One file: base, ours, theirs."""
+
+
+class MergeState(Enum):
+    """What the merge of a change onto a tree gives, or what is known of it."""
+
+    EMPTY = "empty"  # nothing: the tree has it
+    APPLIES = "applies"
+    COLLIDES = "collides"
+    ABSENT = "absent"  # none of the files it edits is there
+    NOT_EMPTY = "not empty"  # one of the others: which of them was not asked
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)

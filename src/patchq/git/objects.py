@@ -357,6 +357,10 @@ class Objects:
             trees = (side.tree_id if side and side.is_tree else EMPTY_TREE for side in sides)
             yield from self.differing(next(trees), next(trees), f"{path}/")
 
+    def changed(self, old: TreeId, new: TreeId) -> tuple[str, ...]:
+        """:meth:`differing` in git's order."""
+        return tuple(sorted(self.differing(old, new), key=encode_path))
+
     def overlay(self, tree: TreeId, changes: Entries) -> TreeId:
         """``tree`` with some paths replaced (or removed, where the entry is None).
 

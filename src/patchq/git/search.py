@@ -159,18 +159,9 @@ def files_with_line(git: Git, tree: TreeId, line: str) -> Iterator[str]:
             yield decode_path(name).removeprefix(f"{tree}:")
 
 
-def list_files(git: Git, tree: TreeId) -> tuple[str, ...]:
+def list_paths(git: Git, tree: TreeId) -> tuple[str, ...]:
     """The paths of all files in ``tree``."""
-    return _names(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout)
-
-
-def differing_files(git: Git, before: TreeId, after: TreeId) -> tuple[str, ...]:
-    """The paths of the files that differ between two trees."""
-    output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after).stdout
-    return _names(output)
-
-
-def _names(output: bytes) -> tuple[str, ...]:
+    output = git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout
     return tuple(decode_path(name) for name in output.split(b"\0") if name)
 
 

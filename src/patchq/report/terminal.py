@@ -60,10 +60,10 @@ class Writer:
             # soft_wrap: the console neither wraps nor cuts a line wider than itself
             self._console.print(Text(" " * (indent + INDENT * bool(number))) + line, soft_wrap=True)
 
-    def items(self, items: Sequence[Text]) -> None:
-        """Print ``items`` side by side, in as many lines as they need."""
+    def items(self, texts: Sequence[Text]) -> None:
+        """Print ``texts`` side by side, in as many lines as they need."""
         line = Text()
-        for item in items:
+        for item in texts:
             if line and line.cell_len + 2 + item.cell_len > self.width:
                 self.row(line)
                 line = Text()
@@ -79,19 +79,19 @@ class Writer:
         """The sign of ``look`` that the stream can show."""
         return look.sign if self._unicode else look.plain
 
-    def commit(self, commit: ShownCommit, indent: int) -> None:
+    def commit(self, shown: ShownCommit, indent: int) -> None:
         """The commit in one line, its subject as far as it fits; else the subject on the next."""
-        number = f"(#{commit.pr})" if commit.pr else ""
-        facts = " ".join(word for word in (number, commit.date, commit.first_tag) if word)
-        text = Text.assemble((commit.short, "yellow"), " ", self.say(facts))
+        number = f"(#{shown.pr})" if shown.pr else ""
+        facts = " ".join(word for word in (number, shown.date, shown.first_tag) if word)
+        text = Text.assemble((shown.short, "yellow"), " ", self.say(facts))
         room = self.width - indent - len(text.plain) - 2
-        if room >= min(_SUBJECT, len(commit.subject)):
-            subject = (self._shortened(commit.subject, room), "dim")
+        if room >= min(_SUBJECT, len(shown.subject)):
+            subject = (self._shortened(shown.subject, room), "dim")
             self.line(Text.assemble(text, "  ", subject), indent)
         else:
             self.line(text, indent)
             room = self.width - indent - 2
-            self.words(self._shortened(commit.subject, room), indent + 2, style="dim")
+            self.words(self._shortened(shown.subject, room), indent + 2, style="dim")
 
     def _shortened(self, subject: str, room: int) -> str:
         subject = self.say(subject)

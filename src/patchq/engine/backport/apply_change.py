@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.upstream_change import UpstreamChange
 from patchq.engine.series.hunks import Region, Unit, changed_region, split_units
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
-from patchq.git.merge import Merged, MergeQuestion
+from patchq.git.merge import Merged, MergeQuestion, MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
-
-
-class Landed(Enum):
-    """What became of the change."""
-
-    CLEAN = "clean"
-    EMPTY = "empty"  # the tree has all of it
-    CONFLICT = "conflict"
 
 
 @dataclass(frozen=True)
@@ -57,7 +48,7 @@ class Landing:
     """
 
     change: UpstreamChange
-    state: Landed
+    state: MergeState
     onto: TreeId
     tree: TreeId
     before: Entries
@@ -99,14 +90,14 @@ class Lander:
             if self._objects.blocker(tree, path, leaving) is not None
         )
         if not merged.clean or uncovered or blocked:
-            state = Landed.CONFLICT
+            state = MergeState.COLLIDES
         else:
-            state = Landed.CLEAN if changed else Landed.EMPTY
+            state = MergeState.APPLIES if changed else MergeState.EMPTY
         return Landing(
             change=change,
             state=state,
             onto=tree,
-            tree=self._objects.overlay(tree, changed) if state is Landed.CLEAN else tree,
+            tree=self._objects.overlay(tree, changed) if state is MergeState.APPLIES else tree,
             before={path: ours.get(path) for path in changed},
             after=changed,
             moves={old: new for old, new in places.items() if old != new},

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.backport.apply_change import Landed, Lander, Landing, UnmergedUnit
+from patchq.engine.backport.apply_change import Lander, Landing, UnmergedUnit
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import MissingName, Names
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.workspace.project import Project
+from patchq.git.merge import MergeState
 from patchq.model.ids import CommitId, TreeId
 from patchq.model.lock import Base
 
@@ -134,7 +135,7 @@ class _Run:
         alone = self._attempt(())
         if alone.stuck is None:
             state = alone.landings[-1].state
-            outcome = SearchOutcome.EMPTY if state is Landed.EMPTY else SearchOutcome.APPLIES
+            outcome = SearchOutcome.EMPTY if state is MergeState.EMPTY else SearchOutcome.APPLIES
             return self._found(outcome, alone, alone, {})
         reasons: dict[CommitId, list[Reason]] = {}
         attempt = alone
@@ -205,10 +206,10 @@ class _Run:
             if change.commit in self._idle:
                 continue
             landing = self._land(change, tree)
-            if landing.state is Landed.EMPTY and change is not self._change:
+            if landing.state is MergeState.EMPTY and change is not self._change:
                 assert change.commit is not None
                 self._idle.add(change.commit)
-            elif landing.state is Landed.CONFLICT:
+            elif landing.state is MergeState.COLLIDES:
                 collisions = self._lander.collisions(landing, tree)
                 return _Attempt(tuple(landings), change, collisions)
             else:
@@ -233,7 +234,7 @@ class _Run:
         key = (change.commit, landing.tree)
         if key not in self._lacking:
             names: Sequence[MissingName] = ()
-            if landing.state is Landed.CLEAN and self._between.order:
+            if landing.state is MergeState.APPLIES and self._between.order:
                 names = self._names.missing(change, landing, self._target.tree)
             sources = [(name, self._brought_by(name, change.commit)) for name in names]
             self._lacking[key] = tuple((name, oid) for name, oid in sources if oid is not None)

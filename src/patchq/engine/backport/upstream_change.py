@@ -101,7 +101,7 @@ class ChangeReader:
         base = self._tree(parent) if parent else self._objects.tree_of({})
         if numbers is None:
             numbers = self._settings.pull_requests(info.subject)
-        paths = self._history.changed(base, info.tree)
+        paths = self._objects.changed(base, info.tree)
         kept = [path for path in paths if self._exclude.covers_path(path)]
         before, after = self._objects.files(base, kept), self._objects.files(info.tree, kept)
         return UpstreamChange(

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from patchq.engine.rebase.resolved_patch import changed_paths
 from patchq.engine.series.message import Wording, normalised
 from patchq.errors import FindingsError
 from patchq.git.commits import read_commit
@@ -58,7 +57,7 @@ def commits_between(objects: Objects, head: CommitId, base: CommitId) -> Iterato
 
 def with_change(objects: Objects, commit: PatchCommit, parent_tree: TreeId) -> PatchCommit:
     """``commit`` with the entries that it changes in its parent's tree, before and after."""
-    paths = sorted(changed_paths(objects, parent_tree, commit.tree))
+    paths = objects.changed(parent_tree, commit.tree)
     return replace(
         commit,
         before=objects.files(parent_tree, paths),

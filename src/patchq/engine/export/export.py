@@ -6,7 +6,6 @@ The tree holds a manifest of its inputs and nothing else of ours; what differs b
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from patchq import __version__
+from patchq.archives.reader import sha256_of
 from patchq.engine.export.constraints import CONSTRAINTS, OVERRIDES, pin_files
 from patchq.engine.export.formats import PlacedSeries, make
 from patchq.engine.export.manifest import (
@@ -89,7 +89,7 @@ def export_series(
             added = {**_additions(prepared), MANIFEST: manifest}
             added |= {item.name: item.file.read_bytes() for item in vendored}
         add_to_tar(tar, snapshot, added)
-        digest = _sha256(tar)
+        digest = sha256_of(tar)
         made = make(form, PlacedSeries(store, base, subject.steps), snapshot, tar, aside)
         if form.is_of_whole_tree:
             (made / MANIFEST).write_bytes(added[MANIFEST])
@@ -101,7 +101,7 @@ def export_series(
             patches=tuple(step.patch.name for step in subject.steps),
             tree=subject.tree,
             tar_sha256=digest,
-            file_sha256=_sha256(made) if form.is_packed else None,
+            file_sha256=sha256_of(made) if form.is_packed else None,
         )
         publish(_with_companions(exported, beside, aside), made, target)
     return exported
@@ -165,11 +165,6 @@ def _refuse_taken_names(prepared: Prepared, vendored: tuple[Vendored, ...]) -> N
                 f"the tree has a file {name}, which is the name of the {what}",
                 hint="Add a patch that renames it.",
             )
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _with_companions(

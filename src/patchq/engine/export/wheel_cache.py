@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from patchq.archives.reader import sha256_of
 from patchq.engine.export.contents import set_hashes
 from patchq.engine.export.prepare import Prepared
 from patchq.model.building import Step
@@ -136,8 +137,7 @@ def _wheel(place: Path) -> tuple[Path | None, str]:
         recorded = (place / SUMS).read_text(encoding="utf-8").split()[0]
     except (OSError, IndexError):
         return None, f"{place} has no {SUMS}"
-    with wheels[0].open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    found = sha256_of(wheels[0])
     if found != recorded:
         return None, f"sha256 of {wheels[0]} is {found}, recorded was {recorded}"
     return wheels[0], ""

@@ -152,7 +152,7 @@ class BranchReader:
             paths = ", ".join(merged.conflicted_paths)
             yield f"this merge had conflicts; how they were solved is in no patch: see {paths}"
         elif merged.tree != details.info.tree:
-            changed = ", ".join(self._history.changed(merged.tree, details.info.tree))
+            changed = ", ".join(self._store.objects.changed(merged.tree, details.info.tree))
             yield f"this merge itself changes something, which is in no patch: see {changed}"
 
     def _tree(self, commit: CommitId) -> TreeId:

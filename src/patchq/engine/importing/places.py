@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from patchq.errors import InputError, Where
-from patchq.git.objects import EMPTY_TREE
+from patchq.git.search import list_paths
 from patchq.git.store import Store
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
@@ -22,7 +22,7 @@ class Places:
 
     def __init__(self, store: Store):
         self._objects = store.objects
-        self._history = store.history
+        self._git = store.git
         self._listed: dict[str, Mapping[str, frozenset[str]]] = {}
 
     def knows(self, tree: TreeId, patch: Patch) -> bool:
@@ -76,7 +76,7 @@ class Places:
         """Every path of the tree, by the name of its file."""
         if tree not in self._listed:
             found: dict[str, set[str]] = {}
-            for path in self._history.changed(EMPTY_TREE, tree):
+            for path in list_paths(self._git, tree):
                 found.setdefault(path.rpartition("/")[2], set()).add(path)
             self._listed[tree] = {name: frozenset(paths) for name, paths in found.items()}
         return self._listed[tree]

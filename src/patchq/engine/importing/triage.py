@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.backport.apply_change import Landed, Lander
+from patchq.engine.backport.apply_change import Lander
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.importing.cut_from import OriginFinder
@@ -24,6 +24,7 @@ from patchq.engine.workspace.project import Project
 from patchq.errors import InputError
 from patchq.git.apply import Applied
 from patchq.git.identity import UNKNOWN_AUTHOR
+from patchq.git.merge import MergeState
 from patchq.model.diff_layout import split_lines
 from patchq.model.ids import CommitId
 from patchq.model.lock import Base
@@ -214,7 +215,9 @@ class _Triage:
         connected = None if base.archive is not None else base.commit
         between = Between(self._project.store, connected, change.parent)
         landing = Lander(self._project, base, between).land(change, base.tree)
-        return {Landed.CLEAN: Fits.MERGES, Landed.EMPTY: Fits.THERE}.get(landing.state, Fits.NO)
+        return {MergeState.APPLIES: Fits.MERGES, MergeState.EMPTY: Fits.THERE}.get(
+            landing.state, Fits.NO
+        )
 
     def _best(self, found: _Found) -> str | None:
         """The base it fits best: that of its own name, else the newest of the best kind."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.judge.case import CaseFacts
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.engine.series.repeated_lines import brought_by, find_duplicate
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.merge import MergeState
 from patchq.model.verdict import Evidence, EvidenceKind
 
 
 def duplicates(
-    span: UpstreamRange, units: Sequence[Unit], states: Sequence[State], facts: CaseFacts
+    span: UpstreamRange, units: Sequence[Unit], states: Sequence[MergeState], facts: CaseFacts
 ) -> Iterator[tuple[tuple[str, int], Evidence]]:
     """Hunks whose added lines upstream put elsewhere in the file, with the evidence.
 
@@ -23,7 +23,7 @@ def duplicates(
     applying = {
         (unit.file, index)
         for unit, state in zip(units, states, strict=True)
-        if state is State.APPLIES
+        if state is MergeState.APPLIES
         for index in unit.hunks
     }
     for change in facts.case.patch.files:

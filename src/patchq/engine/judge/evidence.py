@@ -8,11 +8,11 @@ from typing import TypeVar
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.model.diff import FileChange
 from patchq.model.diff_layout import split_lines
@@ -62,17 +62,17 @@ class EvidenceMaker:
                 found = commit
         return found
 
-    def standing(self, standing: StillThere) -> Evidence:
-        where = hunk_words(standing.trail)
-        if not standing.lines:
+    def still_there(self, found: StillThere) -> Evidence:
+        where = hunk_words(found.trail)
+        if not found.lines:
             text = f"no line that {where} takes out says enough to tell whether it was only moved"
         else:
-            place = f" in {some(standing.files)}" if standing.files else ""
-            more = f" and {len(standing.lines) - 1} more" if len(standing.lines) > 1 else ""
-            first = standing.lines[0].decode(errors="replace")
+            place = f" in {some(found.files)}" if found.files else ""
+            more = f" and {len(found.lines) - 1} more" if len(found.lines) > 1 else ""
+            first = found.lines[0].decode(errors="replace")
             text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
-        commit = standing.trail.landed
-        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=standing.files[:5])
+        commit = found.trail.landed
+        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=found.files[:5])
 
     def merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
         """One piece of evidence a commit that brought hunks in, the one with most first."""
@@ -91,7 +91,7 @@ class EvidenceMaker:
                 text = f"{count} of {total} hunks landed here; what they take out stands elsewhere"
             elif any(trail.once_landed for trail in group):
                 text = f"{count} of {total} hunks landed here; their lines were rewritten since"
-            elif any(trail.end is not State.EMPTY for trail in group):
+            elif any(trail.end is not MergeState.EMPTY for trail in group):
                 text = f"{count} of {total} hunks landed here; upstream edited the lines since"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
@@ -101,7 +101,7 @@ class EvidenceMaker:
         colliding = [
             trail
             for trail in trails
-            if trail.end is State.COLLIDES and not (trail.has_landed or trail.once_landed)
+            if trail.end is MergeState.COLLIDES and not (trail.has_landed or trail.once_landed)
         ]
         evidence = []
         for commit, group in by_commit((trail.ended_by, trail) for trail in colliding):
@@ -136,7 +136,7 @@ class EvidenceMaker:
         files = tuple(dict.fromkeys(trail.unit.file for trail in group))
         return self._span.evidence(kind, text, commit, paths=files)
 
-    def blocked(self, blocked: Mapping[str, str]) -> tuple[Evidence, ...]:
+    def blocked(self, blockers: Mapping[str, str]) -> tuple[Evidence, ...]:
         """One piece of evidence a path that has a file in the place of its directory."""
         return tuple(
             self._span.evidence(
@@ -145,7 +145,7 @@ class EvidenceMaker:
                 next(reversed(self._span.commits((blocker,))), None),
                 paths=(blocker,),
             )
-            for path, blocker in blocked.items()
+            for path, blocker in blockers.items()
         )
 
     def renamed_apart(self, facts: CaseFacts, renames: Mapping[str, str]) -> tuple[Evidence, ...]:

@@ -20,7 +20,6 @@ from patchq.engine.judge.landing.hidden import HiddenLandings
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import Removals
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
@@ -38,7 +37,7 @@ from patchq.engine.series.rewrite import Carried, Carrier, Rewrite
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
-from patchq.git.merge import MergeQuestion
+from patchq.git.merge import MergeQuestion, MergeState
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -152,7 +151,7 @@ class Judge:
         if self._merges.blocked(case) or self._merges.has_effect(facts):
             return None
         units, states = self._apart(facts)
-        if not {State.EMPTY, State.COLLIDES}.issuperset(states):
+        if not {MergeState.EMPTY, MergeState.COLLIDES}.issuperset(states):
             return None
         trails, _ = self._follow(units, states, facts, undoing=False)
         return self._upstreamed(facts, trails)
@@ -186,7 +185,7 @@ class Judge:
         upstream = {
             (unit.file, index)
             for unit, state in zip(units, states, strict=True)
-            if state is State.EMPTY
+            if state is MergeState.EMPTY
             for index in unit.hunks
         }
         ruled = self._ruled(facts, carried_outcomes(facts, self._objects, upstream))
@@ -314,18 +313,18 @@ class Judge:
 
     # -- shared ------------------------------------------------------------------------------
 
-    def _apart(self, facts: CaseFacts) -> tuple[tuple[Unit, ...], list[State]]:
+    def _apart(self, facts: CaseFacts) -> tuple[tuple[Unit, ...], list[MergeState]]:
         """The units of the patch, and what a merge of each alone gives."""
         units = split_units(facts.case.patch, facts.case.applied, self._objects)
         if self._merges.is_empty(facts):
-            return units, [State.EMPTY] * len(units)
+            return units, [MergeState.EMPTY] * len(units)
         ours = [{path: facts.entries.get(path) for path in unit.paths} for unit in units]
         return units, self._walker.states(units, ours)
 
     def _follow(
         self,
         units: Sequence[Unit],
-        states: Sequence[State],
+        states: Sequence[MergeState],
         facts: CaseFacts,
         *,
         undoing: bool = True,
@@ -340,7 +339,7 @@ class Judge:
             replace(trail, fate=LandedState.ELSEWHERE) if trail.unit in moved else trail
             for trail in trails
         ]
-        return marked, tuple(map(self._evidence.standing, standing))
+        return marked, tuple(map(self._evidence.still_there, standing))
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import locate
 from patchq.engine.workspace.upstream_range import Whereabouts
 from patchq.git.history import CommitInfo
+from patchq.git.merge import MergeState
 from patchq.git.objects import Objects
 from patchq.model.diff_layout import split_lines
 from patchq.model.patch import Patch
@@ -75,7 +75,7 @@ def decided_by(trail: HunkHistory) -> CommitInfo | None:
     """The commit that decided the fate of a unit that upstream touched."""
     if trail.has_landed or trail.once_landed:
         return trail.landed
-    return trail.ended_by if trail.end is State.COLLIDES else None
+    return trail.ended_by if trail.end is MergeState.COLLIDES else None
 
 
 def hunk_state(trail: HunkHistory, facts: CaseFacts) -> HunkState:
@@ -83,7 +83,7 @@ def hunk_state(trail: HunkHistory, facts: CaseFacts) -> HunkState:
         return HunkState.UPSTREAM
     if is_gone(trail, facts):
         return HunkState.GONE
-    return HunkState.CARRIED if trail.end is State.APPLIES else HunkState.CONFLICTING
+    return HunkState.CARRIED if trail.end is MergeState.APPLIES else HunkState.CONFLICTING
 
 
 def unsettled(trails: Sequence[HunkHistory]) -> Verdict:
@@ -94,7 +94,7 @@ def unsettled(trails: Sequence[HunkHistory]) -> Verdict:
 
 def is_gone(trail: HunkHistory, facts: CaseFacts) -> bool:
     return (
-        trail.end is State.ABSENT
+        trail.end is MergeState.ABSENT
         and not trail.has_landed
         and all(
             facts.placements[path].where is Whereabouts.GONE

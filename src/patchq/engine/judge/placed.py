@@ -17,7 +17,6 @@ from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
 from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.landing.history_walk import HistoryWalker
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unmerged import uncovered, unjudged
 from patchq.engine.languages.outline import outline
@@ -25,6 +24,7 @@ from patchq.engine.series.hunks import Unit, changed_region, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entry, Objects
 from patchq.kept_answers import key_of
 from patchq.model.ids import TreeId
@@ -247,9 +247,9 @@ class PlaceJudge:
             ours = [{path: files[path] for path in unit.paths} for unit in units]
             states = self._walker.states(units, ours)
             for unit, state in zip(list(units), states, strict=True):
-                if state is not State.APPLIES:
+                if state is not MergeState.APPLIES:
                     units.remove(unit)
-                    found.append(_Standing(unit, item, state is State.EMPTY))
+                    found.append(_Standing(unit, item, state is MergeState.EMPTY))
         return found
 
     def _shares_code(self, placed: PlacedPatch, lost: Patch) -> bool:

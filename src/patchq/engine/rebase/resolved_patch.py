@@ -19,29 +19,6 @@ _NO_SECTION = b"@@ Commit message\n \n"
 """How range-diff heads a difference that begins with the first file's name."""
 
 
-def changed_paths(objects: Objects, old: TreeId, new: TreeId, prefix: str = "") -> set[str]:
-    """Every file that differs between two trees."""
-    before, after = objects.tree(old), objects.tree(new)
-    changed: set[str] = set()
-    for name in before.keys() | after.keys():
-        was, now, path = before.get(name), after.get(name), f"{prefix}{name}"
-        if was == now:
-            continue
-        if was and now and was.is_tree and now.is_tree:
-            changed |= changed_paths(objects, was.tree_id, now.tree_id, f"{path}/")
-        else:
-            changed |= _files(objects, was, path) | _files(objects, now, path)
-    return changed
-
-
-def _files(objects: Objects, entry: Entry | None, path: str) -> set[str]:
-    if entry is None:
-        return set()
-    if not entry.is_tree:
-        return {path}
-    return {below for below, _ in objects.walk(entry.tree_id, f"{path}/")}
-
-
 def patch_to(store: Store, stack: Stack, collision: Collision, tree: TreeId) -> Patch:
     """The patch of ``collision`` rewritten so that it leads to ``tree``; its head is kept.
 
@@ -49,14 +26,14 @@ def patch_to(store: Store, stack: Stack, collision: Collision, tree: TreeId) -> 
     """
     objects = store.objects
     ours = collision.case.ours
-    paths = changed_paths(objects, ours, tree)
+    paths = objects.changed(ours, tree)
     carrier = Carrier(stack, store.mailer, objects)
     carried = carrier.carry(
         collision.case.patch,
         ours,
         tree,
-        objects.files(ours, sorted(paths)),
-        objects.files(tree, sorted(paths)),
+        objects.files(ours, paths),
+        objects.files(tree, paths),
         collision.moves,
     )
     return carried.patch
@@ -66,7 +43,7 @@ def compare(store: Store, collision: Collision, tree: TreeId) -> bytes:
     """The patch as it was against the patch that leads to ``tree``, as git range-diff shows it."""
     objects = store.objects
     case = collision.case
-    paths = sorted(changed_paths(objects, case.ours, tree))
+    paths = objects.changed(case.ours, tree)
     versions = (
         Version(objects.tree_of(old), objects.tree_of(new), f"{case.patch.name}\n")
         for old, new in (
@@ -103,7 +80,8 @@ def worktree_state(store: Store, worktree: Worktree, collision: Collision) -> Wo
     tree = worktree.snapshot()
     index = worktree.index()
     own = collision.merged.keys() | collision.conflicts.keys()
-    others = objects.files(tree, sorted(changed_paths(objects, collision.case.ours, tree) - own))
+    changed = objects.changed(collision.case.ours, tree)
+    others = objects.files(tree, [path for path in changed if path not in own])
     left_out = tuple(path for path, entry in others.items() if entry and path not in index)
     return WorktreeState(
         tree=objects.overlay(tree, dict.fromkeys(left_out)),
@@ -116,7 +94,7 @@ def find_unsolved(
     objects: Objects, worktree: Worktree, collision: Collision, made: WorktreeState
 ) -> Unsolved:
     """What of ``made`` is not solved yet."""
-    changed = sorted(changed_paths(objects, collision.case.ours, made.tree))
+    changed = objects.changed(collision.case.ours, made.tree)
     marked = tuple(path for path in changed if _has_markers(objects, collision, made.tree, path))
     return Unsolved((*worktree.unmerged(), *made.not_added), marked)
 

@@ -34,7 +34,6 @@ from patchq.engine.rebase.recorded_resolutions import remember
 from patchq.engine.rebase.resolved_patch import (
     Unsolved,
     WorktreeState,
-    changed_paths,
     compare,
     find_unsolved,
     patch_to,
@@ -394,7 +393,7 @@ def _resolved(
     patch = patch_to(store, stack, collision, tree)
     span = project.upstream_range(operation.source, operation.onto)
     content = SpanPredicates(span).followed(patch).raw
-    changed = changed_paths(store.objects, collision.case.ours, tree)
+    changed = store.objects.changed(collision.case.ours, tree)
     kept = remember(collision, tree, changed, store.objects, onto=operation.onto)
     decision = Decision(name, DecisionKind.RESOLVED, content=content, resolutions=kept)
     return decision, Decided(name, compare(store, collision, tree), _names(kept), made.left_out)

@@ -31,7 +31,7 @@ def find_mentions(
         if not said or len(commit.parents) > 1:
             continue
         parent = commit.parents[0] if commit.parents else None
-        touched = history.changed(objects.commit_tree(parent), commit.tree) if parent else ()
+        touched = objects.changed(objects.commit_tree(parent), commit.tree) if parent else ()
         patches = {name for path in touched for name in patched.get(path, ())}
         text = f"mentions {', '.join(said)}"
         found.append(

@@ -16,7 +16,7 @@ from patchq.engine.verify.missing import Missing, had, missing_in, words_of
 from patchq.engine.verify.modules import Packages, Tree
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
-from patchq.git.search import differing_files, lines_with_words, list_files
+from patchq.git.search import lines_with_words, list_paths
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
 from patchq.model.ids import TreeId
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Section:
     changed = _changed(store, before, after)
     if not changed:
         return Section(NAME, "no Python file is touched", skipped=True)
-    packages = Packages({*list_files(store.git, before), *changed})
+    packages = Packages({*list_paths(store.git, before), *changed})
     known = FactsCache(project.cache / NAME)
     return _Check(
         store,
@@ -227,7 +227,7 @@ class _Check:
                     homes.setdefault(place, set()).add(word)
         if not homes and missing.name is None:
             paths = (
-                path for path in list_files(self.store.git, self.after.oid) if path.endswith(".py")
+                path for path in list_paths(self.store.git, self.after.oid) if path.endswith(".py")
             )
             homes = {place: set() for place in map(_place, paths) if basename(place) == last}
             words = (last,)
@@ -265,7 +265,7 @@ class _Check:
 
 def _changed(store: Store, before: TreeId, after: TreeId) -> tuple[str, ...]:
     """The Python files that differ between two trees."""
-    paths = differing_files(store.git, before, after)
+    paths = store.objects.changed(before, after)
     return tuple(path for path in paths if path.endswith(".py"))
 
 

@@ -16,13 +16,13 @@ from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing.hunk_history import HunkHistory
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.languages.tree_index import TreeIndex
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.model.diff_layout import split_lines
 
@@ -78,7 +78,7 @@ class Follower:
                 if place is None or place in facts.placements or len(trail.unit.paths) != 1:
                     return None
                 moves.append(MovedCode(trail, lost[trail.unit], place))
-            elif trail.end is not State.APPLIES:
+            elif trail.end is not MergeState.APPLIES:
                 return None
         if not moves or any(self._is_tied(trail, moves) for trail in trails):
             return None

@@ -21,9 +21,9 @@ from patchq.engine.judge.gone.removal import (
     only_imports,
 )
 from patchq.engine.judge.landing.hunk_history import HunkHistory
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.outcomes import is_gone, outcomes
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.merge import MergeState
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
@@ -131,7 +131,7 @@ class GoneCode:
 
     def _loss(self, trail: HunkHistory, facts: CaseFacts) -> Loss | None:
         whole = is_gone(trail, facts)
-        if not whole and (trail.end is not State.COLLIDES or trail.has_landed):
+        if not whole and (trail.end is not MergeState.COLLIDES or trail.has_landed):
             return None
         lost = find_lost(self._span, trail.unit)
         if lost is None:

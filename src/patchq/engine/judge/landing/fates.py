@@ -18,11 +18,10 @@ from patchq.engine.judge.landing.hunk_history import (
 )
 from patchq.engine.judge.landing.small_trees import names_below, small_tree
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.merge import MergeQuestion
+from patchq.git.merge import MergeQuestion, MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.model.ids import TreeId
 
@@ -148,4 +147,4 @@ class Fates:
 
 def _landed_on(steps: Sequence[CommitState]) -> Entries:
     """The files on the last commit that has the unit."""
-    return next(step.entries for step in reversed(steps) if step.state is State.EMPTY)
+    return next(step.entries for step in reversed(steps) if step.state is MergeState.EMPTY)

@@ -18,12 +18,12 @@ from patchq.engine.judge.landing.fates import FATES
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
 from patchq.engine.judge.landing.surviving_lines import edits, survival
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entries
 
 
@@ -123,11 +123,11 @@ class HiddenLandings:
         return trail
 
 
-_ELSE = frozenset({State.APPLIES, State.ABSENT})
+_ELSE = frozenset({MergeState.APPLIES, MergeState.ABSENT})
 
 
 def _is_open(trail: HunkHistory) -> bool:
-    return trail.end is State.COLLIDES and trail.fate is LandedState.NEVER
+    return trail.end is MergeState.COLLIDES and trail.fate is LandedState.NEVER
 
 
 def _groups(trails: Sequence[HunkHistory]) -> Iterator[list[int]]:

@@ -20,11 +20,11 @@ from patchq.engine.judge.landing.hunk_history import (
     last_empty,
 )
 from patchq.engine.judge.landing.small_trees import small_tree
-from patchq.engine.judge.landing.text_check import State, TextCheck
+from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.merge import MergeQuestion
+from patchq.git.merge import MergeQuestion, MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.model.ids import TreeId
 
@@ -38,7 +38,7 @@ class HistoryWalker:
         self._merger = span.store.merger
         self._fates = Fates(span)
 
-    def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[State]:
+    def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[MergeState]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
         questions = [
             self.question(unit, entries) for unit, entries in zip(units, ours, strict=True)
@@ -52,7 +52,7 @@ class HistoryWalker:
     def follow(
         self,
         units: Sequence[Unit],
-        ends: Sequence[State],
+        ends: Sequence[MergeState],
         final: Mapping[str, Entry | None],
         *,
         undoing: bool = True,
@@ -74,7 +74,9 @@ class HistoryWalker:
             trails[number] = trail
         return trails
 
-    def _steps(self, units: Sequence[Unit], ends: Sequence[State]) -> list[tuple[CommitState, ...]]:
+    def _steps(
+        self, units: Sequence[Unit], ends: Sequence[MergeState]
+    ) -> list[tuple[CommitState, ...]]:
         paths = sorted({path for unit in units for path in unit.paths})
         commits = self._span.commits(paths)
         names = _names(paths, self._span, commits)
@@ -95,16 +97,18 @@ class HistoryWalker:
         states = self._glance(units, [(number, entries) for number, _, entries in asked])
         for (number, commit, entries), state in zip(asked, states, strict=True):
             trails[number].append(CommitState(commit, state, entries))
-        self._settle(units, trails, lambda number, _: ends[number] is State.COLLIDES)
+        self._settle(units, trails, lambda number, _: ends[number] is MergeState.COLLIDES)
         self._settle(units, trails, _follows_empty)
         return self._confirmed(units, trails)
 
-    def _glance(self, units: Sequence[Unit], asked: Sequence[tuple[int, Entries]]) -> list[State]:
+    def _glance(
+        self, units: Sequence[Unit], asked: Sequence[tuple[int, Entries]]
+    ) -> list[MergeState]:
         """What the text shows of units by number, all of one file together."""
         files: dict[tuple[str, ...], list[int]] = {}
         for place, (number, _) in enumerate(asked):
             files.setdefault(units[number].paths, []).append(place)
-        seen = [State.UNKNOWN] * len(asked)
+        seen = [MergeState.UNKNOWN] * len(asked)
         for places in files.values():
             glance = TextCheck(self._objects)
             for place in places:
@@ -124,8 +128,8 @@ class HistoryWalker:
             (number, place, step)
             for number, steps in enumerate(trails)
             for place, step in enumerate(steps)
-            if step.state is State.UNKNOWN
-            or (step.state is State.NOT_EMPTY and matters(number, steps[:place]))
+            if step.state is MergeState.UNKNOWN
+            or (step.state is MergeState.NOT_EMPTY and matters(number, steps[:place]))
         ]
         states = self._ask(units, [(number, step) for number, _, step in asked])
         for (number, place, step), state in zip(asked, states, strict=True):
@@ -142,7 +146,7 @@ class HistoryWalker:
         doubtful = {
             number
             for (number, _), state in zip(telling, states, strict=True)
-            if state is not State.EMPTY
+            if state is not MergeState.EMPTY
         }
         every = [(number, step) for number in sorted(doubtful) for step in trails[number]]
         asked: dict[int, list[CommitState]] = {number: [] for number in doubtful}
@@ -150,7 +154,9 @@ class HistoryWalker:
             asked[number].append(replace(step, state=state))
         return [tuple(asked.get(number, steps)) for number, steps in enumerate(trails)]
 
-    def _ask(self, units: Sequence[Unit], steps: Sequence[tuple[int, CommitState]]) -> list[State]:
+    def _ask(
+        self, units: Sequence[Unit], steps: Sequence[tuple[int, CommitState]]
+    ) -> list[MergeState]:
         """What git says of each step of the unit with that number.
 
         A file that is as the whole patch leaves it has the unit.
@@ -161,7 +167,7 @@ class HistoryWalker:
             [steps[place][1].entries for place in open_],
         )
         merged = dict(zip(open_, found, strict=True))
-        return [merged.get(place, State.EMPTY) for place in range(len(steps))]
+        return [merged.get(place, MergeState.EMPTY) for place in range(len(steps))]
 
     def _entries(self, tree: TreeId, unit: Unit, names: Mapping[str, set[str]]) -> Entries:
         found: dict[str, Entry | None] = {}
@@ -170,17 +176,17 @@ class HistoryWalker:
             found[path] = next((entry for entry in present if entry is not None), None)
         return found
 
-    def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: State) -> HunkHistory:
+    def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: MergeState) -> HunkHistory:
         """The trail by its steps alone: of one that landed and is not empty at the end, no trace
         has been looked for yet."""
         last = last_empty(steps)
         if last is None:
             return HunkHistory(unit, steps, end)
         landed = steps[self._run_start(steps, last)].commit
-        if end is State.EMPTY:
+        if end is MergeState.EMPTY:
             return HunkHistory(unit, steps, end, landed, LandedState.THERE)
         out = self._taken_out(steps[last], steps[last + 1 :])
-        undone = out is not None or end is State.APPLIES
+        undone = out is not None or end is MergeState.APPLIES
         fate = LandedState.UNDONE if undone else LandedState.UNTRACED
         return HunkHistory(unit, steps, end, landed, fate, out)
 
@@ -192,13 +198,13 @@ class HistoryWalker:
         """
         first = last
         for number in range(last - 1, -1, -1):
-            if steps[number].state is not State.EMPTY:
+            if steps[number].state is not MergeState.EMPTY:
                 continue
             oid = steps[number].commit.oid
             out = (
                 step
                 for step in steps[number + 1 : first]
-                if step.state in (State.APPLIES, State.ABSENT)
+                if step.state in (MergeState.APPLIES, MergeState.ABSENT)
             )
             if any(self._span.descends(step.commit.oid, oid) for step in out):
                 break
@@ -215,7 +221,7 @@ class HistoryWalker:
         out = (
             step.commit
             for step in later
-            if (step.state is State.APPLIES or _reverts(step.commit.subject, title))
+            if (step.state is MergeState.APPLIES or _reverts(step.commit.subject, title))
             and self._span.descends(step.commit.oid, landed.commit.oid)
         )
         return next(out, None)
@@ -228,12 +234,12 @@ class HistoryWalker:
 
 def _follows_empty(_number: int, before: Sequence[CommitState]) -> bool:
     """What is not empty tells something only after a step that is."""
-    return any(step.state is State.EMPTY for step in before)
+    return any(step.state is MergeState.EMPTY for step in before)
 
 
 def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:
     """The first and the last step on which the unit is empty."""
-    empty = [step for step in steps if step.state is State.EMPTY]
+    empty = [step for step in steps if step.state is MergeState.EMPTY]
     return [empty[0], empty[-1]] if empty else []
 
 
@@ -241,14 +247,14 @@ def _reverts(subject: str, title: str) -> bool:
     return "revert" in subject.lower() and title in subject
 
 
-def _state(unit: Unit, ours: Entries, ours_tree: TreeId, merged: str | None) -> State:
+def _state(unit: Unit, ours: Entries, ours_tree: TreeId, merged: str | None) -> MergeState:
     if merged == ours_tree:
-        return State.EMPTY
+        return MergeState.EMPTY
     if all(ours.get(path) is None for path, entry in unit.before.items() if entry) and any(
         unit.before.values()
     ):
-        return State.ABSENT
-    return State.COLLIDES if merged is None else State.APPLIES
+        return MergeState.ABSENT
+    return MergeState.COLLIDES if merged is None else MergeState.APPLIES
 
 
 def _names(

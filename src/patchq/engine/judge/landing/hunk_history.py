@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.series.hunks import Unit
 from patchq.git.history import CommitInfo
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entries, Objects
 
 
@@ -17,7 +17,7 @@ class CommitState:
     """A unit at one commit."""
 
     commit: CommitInfo
-    state: State
+    state: MergeState
     entries: Entries
 
 
@@ -42,7 +42,7 @@ class HunkHistory:
 
     unit: Unit
     steps: tuple[CommitState, ...]
-    end: State
+    end: MergeState
     landed: CommitInfo | None = None
     fate: LandedState = LandedState.NEVER
     undone: CommitInfo | None = None
@@ -50,14 +50,14 @@ class HunkHistory:
     @property
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
-        if self.end is State.EMPTY:
+        if self.end is MergeState.EMPTY:
             return self.fate is not LandedState.ELSEWHERE
-        return self.end is State.COLLIDES and self.fate is LandedState.THERE
+        return self.end is MergeState.COLLIDES and self.fate is LandedState.THERE
 
     @property
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
-        return self.end is not State.EMPTY and self.fate in (
+        return self.end is not MergeState.EMPTY and self.fate in (
             LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,
@@ -83,7 +83,7 @@ class HunkHistory:
 
 
 def last_empty(steps: Sequence[CommitState]) -> int | None:
-    return max((n for n, step in enumerate(steps) if step.state is State.EMPTY), default=None)
+    return max((n for n, step in enumerate(steps) if step.state is MergeState.EMPTY), default=None)
 
 
 def text_before(objects: Objects, step: CommitState, path: str) -> bytes:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.landing.hunk_history import HunkHistory, text_before
-from patchq.engine.judge.landing.text_check import State
 from patchq.engine.judge.line_search import (
     COMMON,
     core,
@@ -27,6 +26,7 @@ from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.git.search import count_part
 from patchq.model.diff_layout import split_lines
@@ -70,7 +70,7 @@ class Removals:
 
     def standing(self, trails: Sequence[HunkHistory]) -> tuple[StillThere, ...]:
         """What upstream seems to have by ``trails``, though the lines taken out still stand."""
-        empty = [trail for trail in trails if trail.end is State.EMPTY]
+        empty = [trail for trail in trails if trail.end is MergeState.EMPTY]
         here = [found for trail in empty if (found := self._beside(trail))]
         moved = {found.trail.unit for found in here}
         telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]

@@ -8,9 +8,9 @@ other way round, the file has it. Everything else is for git's merge to say.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from patchq.engine.series.hunks import Unit, common_ends
+from patchq.git.merge import MergeState
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
 from patchq.model.diff_layout import split_lines
 from patchq.model.ids import ObjectId
@@ -19,17 +19,6 @@ _CONTEXT = 3
 _START = b"\0\n"
 _END = b"\0"
 _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
-
-
-class State(Enum):
-    """What a merge of one unit onto a tree gives, or what is known of it."""
-
-    EMPTY = "empty"  # nothing: the tree has it
-    APPLIES = "applies"
-    COLLIDES = "collides"
-    ABSENT = "absent"  # none of the files it edits is there
-    NOT_EMPTY = "not empty"  # one of the others: which of them was not asked
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -52,29 +41,29 @@ class TextCheck:
         self._files: dict[str, bytes] = {}
         self._texts: dict[Unit, _Texts | None] = {}
 
-    def state(self, unit: Unit, ours: Entries) -> State:
+    def state(self, unit: Unit, ours: Entries) -> MergeState:
         """The state of ``unit`` on ``ours``, as far as the text alone shows it.
 
         Whatever a merge makes of a unit, its new lines are there if it is clean: a file without one
         of them does not have the unit.
         """
         if ours == unit.whole:
-            return State.EMPTY
+            return MergeState.EMPTY
         if unit not in self._texts:
             self._texts[unit] = self._sides(unit)
         texts = self._texts[unit]
         entry = next(iter(ours.values()), None)
         if texts is None or entry is None or entry.mode in _NO_LINES:
-            return State.UNKNOWN
+            return MergeState.UNKNOWN
         content = self._file(entry.oid)
         if texts.sides is not None:
             counts = tuple(_count(side, content) for side in texts.sides)
             if counts == (1, 0):
-                return State.APPLIES
+                return MergeState.APPLIES
             if counts == (0, 1):
-                return State.EMPTY
+                return MergeState.EMPTY
         missing = any(line not in content for line in texts.fresh)
-        return State.NOT_EMPTY if missing else State.UNKNOWN
+        return MergeState.NOT_EMPTY if missing else MergeState.UNKNOWN
 
     def _sides(self, unit: Unit) -> _Texts | None:
         if len(unit.paths) != 1:

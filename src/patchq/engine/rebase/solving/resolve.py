@@ -15,7 +15,7 @@ from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, Plac
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, collide, layout
 from patchq.engine.rebase.recorded_resolutions import remember
-from patchq.engine.rebase.resolved_patch import changed_paths, patch_to
+from patchq.engine.rebase.resolved_patch import patch_to
 from patchq.engine.rebase.session import take, worktree_of
 from patchq.engine.rebase.solving.state import STATE, Resolving
 from patchq.engine.series.edits import Edited
@@ -122,7 +122,7 @@ def finish(project: Project) -> Edited:
     store = project.store
     patch = patch_to(store, question.stack, collision, made.tree)
     patch = SpanPredicates(question.span).followed(patch)
-    changed = changed_paths(store.objects, collision.case.ours, made.tree)
+    changed = store.objects.changed(collision.case.ours, made.tree)
     kept = remember(collision, made.tree, changed, store.objects, onto=state.tag)
     edited = question.joined(patch)
     transaction = Transaction(project.workspace, f"resolve {state.name} --tag {state.tag}")
