@@ -26,6 +26,7 @@ from patchq.git.objects import Entry
 from patchq.git.search import lines_with_texts
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.diff_layout import split_lines
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
 _BATCH = 40
@@ -293,31 +294,28 @@ class CaseMaker:
         brought = tuple(same for cut in landed for same in self._same(cut.commit.oid))
         return Case(group, Patch(name, diff), tuple(names), brought)
 
-    def _is_left(self, tree: str) -> bool:
-        """Whether a line that ``tree`` adds to the old tag stands more often on the new one.
+    def _is_left(self, tree: TreeId) -> bool:
+        """Whether of the lines that ``tree`` has and the old tag has not one is on the new tag.
 
         Of what adds none, nobody can tell by lines.
         """
         diff = Patch("cut", self._mailer.diff(self._span.old.tree, tree))
-        added = {
-            line
-            for change in diff.files
-            for hunk in change.hunks
-            for raw in Counter(hunk.postimage) - Counter(hunk.preimage)
-            if _WORD.search(line := raw.strip())
-        }
-        paths = [path for change in diff.files for path in change.paths]
+        hunks = [hunk for change in diff.files for hunk in change.hunks]
+        net = Counter(line for hunk in hunks for line in hunk.postimage)
+        net.subtract(Counter(line for hunk in hunks for line in hunk.preimage))
+        added = {line for raw in +net if _WORD.search(line := raw.strip())}
         # most stand in the commit's own files: all are searched only if not
-        return not added or self._stands_more(added, paths) or self._stands_more(added)
+        own = [path for change in diff.files for path in change.paths]
+        return not added or self._came(added, own) or self._came(added)
 
-    def _stands_more(self, lines: set[bytes], paths: Sequence[str] = ()) -> bool:
-        trees = [base.tree for base in (self._span.old, self._span.new)]
+    def _came(self, lines: set[bytes], below: Sequence[str] = ()) -> bool:
+        """Whether some of ``lines`` are on the new tag alone, or all were on the old one."""
         git = self._span.store.git
-        old, new = (
-            Counter(line for _, row in found if (line := row.strip()) in lines)
-            for found in (lines_with_texts(git, tree, lines, paths) for tree in trees)
+        before, after = (
+            {row.strip() for _, row in lines_with_texts(git, base.tree, lines, below)}
+            for base in (self._span.old, self._span.new)
         )
-        return any(new[line] > old[line] for line in lines)
+        return not lines - before or bool(lines & after - before)
 
     def _same(self, commit: str) -> list[str]:
         """``commit``, and those that history has with the very same change."""

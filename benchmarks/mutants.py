@@ -39,7 +39,8 @@ import yaml as _yaml  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 _PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist")
-_CPU_SECONDS = 120
+_NOT_RUN = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
+_CPU_SECONDS = 240
 WANTED = 0.95
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -212,7 +213,10 @@ def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
     place.write_text(mutant.source(), encoding="utf-8")
     compiled.unlink(missing_ok=True)
     try:
-        return _forked(lambda: pytest.main([*_PYTEST, "-x", *tests]), root) != 0
+        status = _forked(lambda: pytest.main([*_PYTEST, "-x", *tests]), root)
+        if status in _NOT_RUN:
+            raise SystemExit(f"pytest did not run the tests: {status}")
+        return status != 0
     finally:
         place.write_bytes(kept)
         compiled.unlink(missing_ok=True)
@@ -275,9 +279,9 @@ def main() -> int:
             if options.results:
                 with options.results.open("a", encoding="utf-8") as file:
                     file.write(f"{mutant.key}\n")
-    dead = sum(mutant.key in killed for mutant in drawn)
-    print(f"\n{dead} of {len(drawn)} killed ({dead / len(drawn):.1%})")
-    return 0 if dead >= WANTED * len(drawn) else 1
+    count = sum(mutant.key in killed for mutant in drawn)
+    print(f"\n{count} of {len(drawn)} killed ({count / len(drawn):.1%})")
+    return 0 if count >= WANTED * len(drawn) else 1
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ LAST = GONE_CODE.replace("first_pages()", "last_pages()")
         pytest.param(GROWN, True, id="the same lines"),
         pytest.param(LAST, True, id="other lines of it"),
         pytest.param(
-            LAST.replace("load_blocks(path", "load_blocks(0"), True, id="one hunk over two"
+            LAST.replace("load_blocks(path", "load_blocks(kind, path"), True, id="one hunk over two"
         ),
     ],
 )
@@ -175,7 +175,7 @@ def test_unreachable_waits_for_a_patch_of_its_code(
     without_loading: Miniature, code: str, waits: bool
 ) -> None:
     """Not for one that collides in another function of the file."""
-    upper = code.replace("read_pages(path", "read_pages(path + 'x'")
+    upper = code.replace("def load_pages(path", "def load_pages(first, path")
     states = loading(code, "x + 222"), loading(upper, "x + 222")
     result = judged(without_loading, stacked(without_loading, *states))
     blocked = (Verdict.CONFLICT, ("p1.patch",))

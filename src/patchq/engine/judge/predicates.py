@@ -121,7 +121,7 @@ class SpanPredicates:
         try:
             asked = (*patch.header.retire_when, *patch.header.expect)
         except InputError:
-            return []
+            asked = ()
         return [
             [
                 self._predicates.depends_on(predicate),

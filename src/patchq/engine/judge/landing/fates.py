@@ -132,11 +132,13 @@ class Fates:
     def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
         """The commit after the landing from which on not all of the unit is left."""
         last = last_empty(trail.steps)
+        if last is None:
+            return None
         found = None
-        for step in reversed(trail.steps[(last or 0) + 1 :]):
+        for step in reversed(trail.steps[last + 1 :]):
             if self._is_whole(change, step.entries):
                 break
-            if self._span.descends(step.commit.oid, trail.steps[last or 0].commit.oid):
+            if self._span.descends(step.commit.oid, trail.steps[last].commit.oid):
                 found = step.commit
         return found
 

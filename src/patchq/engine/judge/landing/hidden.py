@@ -78,7 +78,7 @@ class HiddenLandings:
         )
         ours = {path: final.get(path) for path in paths}
         (end,) = self._walker.states([unit], [ours])
-        return self._walker.follow([unit], [end], ours)[0]
+        return self._walker.follow([unit], [end], ours, undoing=False)[0]
 
     def _alone(self, trail: HunkHistory, final: Entries) -> HunkHistory:
         if len(trail.unit.paths) != 1:

@@ -55,7 +55,7 @@ class HistoryWalker:
         ends: Sequence[MergeState],
         final: Mapping[str, Entry | None],
         *,
-        undoing: bool = True,
+        undoing: bool,
     ) -> list[HunkHistory]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths.
 

@@ -128,7 +128,7 @@ class Removals:
         here = known and known.around(region.first, max(region.end - 1, region.first))
         name = here.name if here else None
         left = self._within(name, path, self._applied.after.get(path))
-        now = self._within(name, self._places.get(path) or path, self._ours.get(path))
+        now = self._within(name, path, self._ours.get(path))
         if left is None or now is None:
             return frozenset()
         count = self._counter(trail)
