@@ -100,6 +100,7 @@ def test_an_unknown_name_gets_near_matches() -> None:
         (b"x.patch -R", "bad option '-R'"),
         (b"x.patch -p1 -p1", "bad option"),
         (b"x.patch -pab", "bad option"),
+        (b"x.patch -p" + b"9" * 20, "bad option"),
         (b"x.patch #+", "bad guard '#\\+'"),
         (b"x.patch #--y", "bad guard"),
         (b"x.patch # see #+y", "after a comment"),

@@ -19,7 +19,7 @@ from patchq.model.nearest import did_you_mean
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
 _GUARDS = re.compile(rb"(?:\s*#[-+]\S+)*\s*")
-_STRIP = re.compile(r"-p([0-9]+)$")
+_STRIP = re.compile(r"-p([0-9]{1,3})$")
 
 
 @dataclass(frozen=True)
