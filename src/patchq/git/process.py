@@ -88,11 +88,16 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """The last line git wrote on stderr, without its ``fatal:`` or ``error:`` prefix."""
+        """The first error that git wrote on stderr, else its last line; without ``fatal:``.
+
+        Behind an error there may be more: what follows of it, and advice.
+        """
         if self.status < 0:
             return f"ended by signal {-self.status}"
         lines = self.stderr.decode(errors="replace").strip().splitlines()
-        return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit status {self.status}"
+        errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+        told = (errors or lines[-1:])[:1]
+        return re.sub(r"^(fatal|error): ", "", told[0]) if told else f"exit status {self.status}"
 
 
 class HeldObjects(Protocol):
