@@ -398,13 +398,30 @@ def test_what_attributes_make_of_the_tree_is_said(
     upstream.tag("v1")
     patches = {"a.patch": upstream.patch("v1", {"a.txt": "a\n"})}
     workspace = make_workspace(upstream, patches, bases=("v1",))
-    export(patchq, workspace, tmp_path / "out.tar.gz", "--no-verify")
+    done = patchq("export", "v1", "-o", tmp_path / "out.tar.gz", "--no-verify", cwd=workspace.root)
+    assert "1 file left out by export-ignore in the tree's .gitattributes: secret" in done.stderr
+    assert "1 file with other bytes than in the tree, by its .gitattributes: version" in done.stderr
     with tarfile.open(tmp_path / "out.tar.gz") as tar:
         member = tar.extractfile(f"{NAME}/patchq-manifest.json")
         assert member is not None
         contents = json.loads(member.read())["contents"]
     assert contents["export_ignored"] == ["secret"]
     assert contents["export_changed"] == ["version"]
+
+
+@pytest.mark.parametrize("attribute", ["export-ignore", "text eol=crlf"])
+def test_a_patched_file_that_attributes_alter(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path, attribute: str
+) -> None:
+    upstream.commit("Attributes", {".gitattributes": f"a.txt {attribute}\nb.txt {attribute}\n"})
+    upstream.tag("v1")
+    patches = {"a.patch": upstream.patch("v1", {"a.txt": "a\n"})}
+    workspace = make_workspace(upstream, patches, bases=("v1",))
+    done = patchq("export", "v1", "-o", tmp_path / "out.tar", "--no-verify", cwd=workspace.root)
+    assert "(1 of them changed by a patch): a.txt" in done.stderr
+    said = refused(patchq, workspace, tmp_path / "q", "--format", "quilt", "--no-verify")
+    assert "it changes a.txt, which the tree's .gitattributes leave out" in said
+    export(patchq, workspace, tmp_path / "git", "--format", "git", "--no-verify")
 
 
 def test_a_symlink_survives_every_form(

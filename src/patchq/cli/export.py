@@ -15,6 +15,7 @@ from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
 from patchq.model.export_format import BuildMode, ExportFormat
+from patchq.model.words import some
 from patchq.scratch import scratch_root
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[s
         with place.open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+    _say_packing(run, exported, building.prepared)
     run.notice(f"{exported.series}: sha256 {exported.file_sha256}")
 
 
@@ -191,6 +193,7 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
     from patchq.engine.export.constraints import OVERRIDES, install_options, pin_files
     from patchq.engine.export.export import render_record
 
+    _say_packing(run, exported, prepared)
     for remark in prepared.outside:
         run.notice(f"cannot be built alone: {remark}")
     if json:
@@ -207,6 +210,22 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
     if files:
         alone = "; pip takes no overrides" if OVERRIDES in files else ""
         typer.echo(f"pins        uv pip install … {install_options(tuple(files))}{alone}")
+
+
+def _say_packing(run: Session, exported: Exported, prepared: Prepared) -> None:
+    """Which files attributes left out or changed, those of a patch first."""
+    packing = exported.packing
+    ours = {path for step in prepared.subject.steps for path in step.patch.paths}
+    for paths, what in (
+        (packing.left_out, "left out by export-ignore in the tree's .gitattributes"),
+        (packing.changed, "with other bytes than in the tree, by its .gitattributes"),
+    ):
+        if paths:
+            first = sorted(paths, key=lambda path: path not in ours)
+            patched = sum(path in ours for path in paths)
+            of_ours = f" ({patched} of them changed by a patch)" if patched else ""
+            files = f"{len(paths)} file{'s' * (len(paths) > 1)}"
+            run.notice(f"{files} {what}{of_ours}: {some(first)}")
 
 
 def _proof(run: Session, prepared: Prepared, fuzz: int) -> dict[str, bytes]:

@@ -57,6 +57,11 @@ class ExportFormat(Enum):
         return self in (ExportFormat.QUILT, ExportFormat.GIT, ExportFormat.PATCHES)
 
     @property
+    def has_attributes(self) -> bool:
+        """Whether attributes of the tree's files count in it, as in a ``git archive``."""
+        return self not in (ExportFormat.GIT, ExportFormat.PATCHES)
+
+    @property
     def ending(self) -> str:
         """What a name of this form ends in."""
         return f".{self.value}" if self.is_packed or self is ExportFormat.GIT else ""

@@ -29,7 +29,7 @@ from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.verify.requirements import PYPROJECT
 from patchq.errors import InputError
 from patchq.git.search import lines_with_words
-from patchq.git.tarball import Snapshot, add_to_tar, differing, write_tar
+from patchq.git.tarball import Differing, Snapshot, add_to_tar, differing, write_tar
 from patchq.model.export_format import ExportFormat
 from patchq.model.ids import TreeId
 
@@ -42,7 +42,8 @@ class Exported:
     """What was written: ``tree`` is the patched tree without the manifest.
 
     ``tar_sha256`` is that of the uncompressed tar (also of a directory's, were it packed),
-    ``file_sha256`` that of the file at ``target``.
+    ``file_sha256`` that of the file at ``target``. ``packing`` is what attributes made of the
+    tree's files.
     """
 
     series: str
@@ -53,6 +54,7 @@ class Exported:
     tree: TreeId
     tar_sha256: str
     file_sha256: str | None
+    packing: Differing
 
 
 def export_series(
@@ -82,10 +84,11 @@ def export_series(
     with staging(target) as aside:
         tar = aside / "tar"
         write_tar(store, snapshot, tar)
+        packing = differing(store, tar, snapshot) if form.has_attributes else Differing()
         if name is not None:
             added = {set_manifest(name): render_set_manifest(prepared, name)}
         else:
-            manifest = render_manifest(prepared, differing(store, tar, snapshot), vendored)
+            manifest = render_manifest(prepared, packing, vendored)
             added = {**_additions(prepared), MANIFEST: manifest}
             added |= {item.name: item.file.read_bytes() for item in vendored}
         add_to_tar(tar, snapshot, added)
@@ -102,6 +105,7 @@ def export_series(
             tree=subject.tree,
             tar_sha256=digest,
             file_sha256=sha256_of(made) if form.is_packed else None,
+            packing=packing,
         )
         publish(_with_companions(exported, beside, aside), made, target)
     return exported

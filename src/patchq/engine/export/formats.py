@@ -14,10 +14,18 @@ from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
-from patchq.git.tarball import Snapshot, unpack_tar, write_tar, write_zip
+from patchq.git.tarball import (
+    Differing,
+    Snapshot,
+    differing,
+    unpack_tar,
+    write_tar,
+    write_zip,
+)
 from patchq.model.export_format import ExportFormat
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
+from patchq.model.words import some
 
 PATCHES = "patches"
 
@@ -92,6 +100,7 @@ def _quilt(placed: PlacedSeries, snapshot: Snapshot, aside: Path) -> Path:
     plain = Snapshot(base.tree, snapshot.name, snapshot.date, snapshot.prefix)
     tar = aside / "plain.tar"
     write_tar(store, plain, tar)
+    _refuse_altered(placed, differing(store, tar, plain))
     root = _unpacked(tar, plain, aside / "tree")
     directory = root / PATCHES
     directory.mkdir()
@@ -109,6 +118,18 @@ def _quilt(placed: PlacedSeries, snapshot: Snapshot, aside: Path) -> Path:
         os.utime(made, (snapshot.seconds, snapshot.seconds))
     os.utime(root, (snapshot.seconds, snapshot.seconds))
     return root
+
+
+def _refuse_altered(placed: PlacedSeries, packing: Differing) -> None:
+    altered = {*packing.left_out, *packing.changed}
+    for step in placed.steps:
+        if found := [path for path in step.patch.paths if path in altered]:
+            raise InputError(
+                f"it changes {some(found)}, which the tree's .gitattributes leave out of an export "
+                "or change there, so that quilt cannot apply it",
+                where=step.patch.where or Where(step.patch.name),
+                hint="Take --format git, or a tarball.",
+            )
 
 
 def _patches(placed: PlacedSeries, snapshot: Snapshot, to: Path) -> Path:
