@@ -249,6 +249,15 @@ def test_an_unsafe_prefix_is_refused(tmp_path: Path) -> None:
         ([regular("p/a"), special("p/pipe", tarfile.FIFOTYPE)], "neither file"),
         ([regular("p/a"), special("p/b", tarfile.LNKTYPE, "/etc/passwd")], "hard link"),
         ([special("p/b", tarfile.LNKTYPE, "p/b")], "hard link"),
+        ([regular("p/a"), special("p/.gitmodules", tarfile.SYMTYPE, "a")], "a symbolic link"),
+        ([regular("p/a"), special("p/GITMOD~1", tarfile.SYMTYPE, "a")], "a symbolic link"),
+        (
+            [
+                special("p/a", tarfile.SYMTYPE, "b"),
+                special("p/.gitmodules", tarfile.LNKTYPE, "p/a"),
+            ],
+            "a symbolic link",
+        ),
         ([regular("p/" + "d/" * 401 + "a")], "longer or deeper"),
         ([regular("p/" + "d" * 4096)], "longer or deeper"),
         ([regular("p/a"), special("p/l", tarfile.SYMTYPE, "")], "to nowhere"),

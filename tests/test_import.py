@@ -615,3 +615,14 @@ def test_a_date_that_git_cannot_write_is_said(bench: Bench, date: str) -> None:
     done = bench.run(bench.write("x.patch", mail + bench.upstream.bare_diff("v1", EDIT)))
     assert done.returncode == 0, done.stderr
     assert "cannot be read: the present one stands in for it" in done.stderr
+
+
+def test_a_file_in_the_place_of_a_directory_is_refused(bench: Bench) -> None:
+    """As git apply refuses it: all below the directory would be gone."""
+    added = b"diff --git a/src b/src\nnew file mode 100644\n--- /dev/null\n+++ b/src\n"
+    done = bench.run(
+        bench.write("x.patch", added + b"@@ -0,0 +1 @@\n+one\n"), "--author", "J <j@x>"
+    )
+    assert done.returncode == 2
+    assert "src" in done.stderr
+    assert not (bench.root / "series/v1/x.patch").exists()

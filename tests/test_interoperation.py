@@ -232,18 +232,24 @@ KINDS: dict[str, dict[str, object]] = {
 }
 
 
+def in_order(series: Path) -> list[Path]:
+    return [series / name for name in (series / "series").read_text().split()]
+
+
 def by_git_apply(series: Path, there: Path) -> str:
-    run("git", "apply", "--index", series / "a.patch", cwd=there)
+    for file in in_order(series):
+        run("git", "apply", "--index", file, cwd=there)
     return tree_in(there)
 
 
 def by_git_am(series: Path, there: Path) -> str:
-    run("git", "am", "--quiet", "--keep-cr", series / "a.patch", cwd=there)
+    run("git", "am", "--quiet", "--keep-cr", "--keep-non-patch", *in_order(series), cwd=there)
     return tree_in(there)
 
 
 def by_patch(series: Path, there: Path) -> str:
-    run("patch", "-p1", "-F0", "--no-backup-if-mismatch", "-i", series / "a.patch", cwd=there)
+    for file in in_order(series):
+        run("patch", "-p1", "-F0", "--no-backup-if-mismatch", "-i", file, cwd=there)
     return tree_in(there)
 
 
@@ -255,7 +261,8 @@ def by_quilt(series: Path, there: Path) -> str:
 
 def by_stgit(series: Path, there: Path) -> str:
     run("stg", "init", cwd=there)
-    run("stg", "import", "--mail", series / "a.patch", cwd=there)
+    for file in in_order(series):
+        run("stg", "import", "--mail", file, cwd=there)
     return tree_in(there)
 
 
@@ -275,7 +282,7 @@ def by_dpkg_source(series: Path, there: Path) -> str:
 
 def by_gbp(series: Path, there: Path) -> str:
     packaged(series, there)
-    run("git", "add", "debian", cwd=there)
+    run("git", "add", "--force", "debian", cwd=there)
     run("git", "commit", "--quiet", "-m", "Debian", cwd=there)
     run("gbp", "pq", "import", cwd=there)
     run("git", "rm", "-r", "--quiet", "debian", cwd=there)
@@ -317,3 +324,108 @@ def test_the_table_of_the_docs_is_what_the_tools_do(
     table = "\n".join(rows)
     page = Path(__file__).parents[1] / "docs/reference/interoperation.md"
     assert table in page.read_text(encoding="utf-8"), table
+
+
+HISTORIES = [Path(name) for name in os.environ.get("PATCHQ_TEST_HISTORIES", "").split(":") if name]
+SIXTY = 60
+
+
+def back_from_git(there: Path) -> Path:
+    made = there.parent / "mails"
+    run("git", "format-patch", "--quiet", "--binary", "-N", "-o", made, "base..work", cwd=there)
+    return made
+
+
+def back_from_stgit(there: Path) -> Path:
+    made = there.parent / "stg"
+    run("stg", "export", "-d", made, cwd=there)
+    return made
+
+
+def back_from_quilt(there: Path) -> Path:
+    """As quilt itself writes them."""
+    names = in_order(there / "patches")
+    run("quilt", "pop", "-a", cwd=there)
+    for _ in names:
+        run("quilt", "push", "--fuzz=0", cwd=there)
+        run("quilt", "refresh", "-p", "ab", cwd=there)
+    return there / "patches"
+
+
+def back_from_gbp(there: Path) -> Path:
+    run("git", "reset", "--quiet", "--hard", cwd=there)
+    run("gbp", "pq", "export", cwd=there)
+    return there / "debian/patches"
+
+
+BACK = {
+    "git am --keep-cr": back_from_git,
+    "StGit": back_from_stgit,
+    "quilt": back_from_quilt,
+    "gbp pq": back_from_gbp,
+}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.parent.name)
+def test_sixty_real_patches_there_and_back(
+    patchq: CommandLine, tmp_path: Path, history: Path
+) -> None:
+    """The newest changes of a real history ($PATCHQ_TEST_HISTORIES), one commit each."""
+    upstream = tmp_path / "upstream"
+    run("git", "clone", "--quiet", "--shared", "--no-checkout", history, upstream, cwd=tmp_path)
+    wanted = linear(upstream)
+    root = tmp_path / "workspace"
+
+    def command(*args: str | Path, cwd: Path = tmp_path) -> None:
+        done = patchq(*args, cwd=cwd)
+        assert done.returncode == 0, done.stderr
+
+    command("init", root, "--upstream", upstream)
+    command("lock", "base", cwd=root)
+    command("import", "base..tip", "--tag", "base", cwd=root)
+    series = root / "series/base"
+    assert len(in_order(series)) == SIXTY
+    found = {}
+    for number, (tool, apply) in enumerate(TOOLS.items()):
+        there = tmp_path / f"{number}/there-1"
+        there.parent.mkdir()
+        run("git", "clone", "--quiet", "--shared", "--no-checkout", upstream, there, cwd=tmp_path)
+        run("git", "checkout", "--quiet", "-b", "work", "base", cwd=there)
+        found[tool] = "same" if apply(series, there) == wanted else "other"
+        if tool in BACK:
+            given = BACK[tool](there)
+            back = there.parent / "back"
+            command("init", back, "--upstream", upstream, "--from", given, "--tag", "base")
+            again = there.parent / "again"
+            run("git", "clone", "-q", "--shared", "--no-checkout", upstream, again, cwd=tmp_path)
+            run("git", "checkout", "--quiet", "-b", "work", "base", cwd=again)
+            same = by_git_apply(back / "series/base", again) == wanted
+            found[f"back from {tool}"] = "same" if same else "other"
+        shutil.rmtree(there.parent)
+    print(found)
+    assert set(found.values()) == {"same"}, found
+
+
+def linear(upstream: Path) -> str:
+    """Make branches base and tip with the newest changes one behind the other; the last tree."""
+    listed = run("git", "rev-list", "--first-parent", f"-n{SIXTY + 1}", "HEAD", cwd=upstream)
+    first, *commits = reversed(listed.decode().split())
+    tip = first
+    for commit in commits:
+        form = "--format=%an%x00%ae%x00%ad%x00%B"
+        shown = run("git", "show", "-s", "--date=raw", form, commit, cwd=upstream)
+        author, mail, date, message = shown.split(b"\0", 3)
+        # StGit takes no brackets in names
+        name = author.replace(b"[", b"").replace(b"]", b"")
+        mail = mail.replace(b"[", b"").replace(b"]", b"")
+        tree = run("git", "rev-parse", f"{commit}^{{tree}}", cwd=upstream).strip()
+        who = b"%b <%b> %b" % (name, mail, date)
+        raw = b"tree %b\nparent %b\nauthor %b\ncommitter %b\n\n%b" % (
+            tree, tip.encode(), who, who, message,
+        )  # fmt: skip
+        made = run("git", "hash-object", "-t", "commit", "-w", "--stdin", cwd=upstream, stdin=raw)
+        tip = made.decode().strip()
+    run("git", "tag", "base", first, cwd=upstream)
+    run("git", "branch", "tip", tip, cwd=upstream)
+    return run("git", "rev-parse", f"{tip}^{{tree}}", cwd=upstream).decode().strip()
