@@ -27,7 +27,7 @@ from patchq.git.objects import (
 )
 from patchq.git.process import Git, Result
 from patchq.git.renames import AddedPlace, RenameMap
-from patchq.git.search import count_texts, files_with_words, known_words
+from patchq.git.search import blobs_with_words, count_texts, files_with_words, known_words
 from patchq.git.store import Store, open_store
 from patchq.git.tarball import Snapshot, write_tar
 from patchq.git.worktree import Worktree, WorktreeLayout
@@ -173,11 +173,10 @@ def test_questions_leave_nothing_in_store_or_lender(upstream: Miniature, store: 
 
 def test_a_reader_that_was_killed_is_no_closed_output(upstream: Miniature, store: Store) -> None:
     store.objects.read(upstream.id("main:README"))
-    reader = store.objects._reader.cat_file_all
+    reader = store.objects._reader._process
     assert reader is not None
-    assert reader.proc is not None
-    reader.proc.kill()
-    reader.proc.wait()
+    reader.kill()
+    reader.wait()
     with pytest.raises(UpstreamError, match="cat-file ended"):
         store.objects.read(upstream.commit_id("main"))
 
@@ -661,3 +660,28 @@ def test_a_refusal_is_all_or_nothing(upstream: Miniature, store: Store) -> None:
     bad = bad.replace(b" line number 4", b" line number 44")
     refused = store.applier.apply(tree(upstream), good + bad, ["README", "a/b/deep.py"])
     assert isinstance(refused, Refused)
+
+
+# Words
+
+
+def test_words_are_found_in_process_as_git_finds_them(store: Store) -> None:
+    words = ["tile", "tile_bytes", "bytes", "a-b", "x.y", "ché_e", "absent"]
+    texts = [
+        b"tile tile_bytes2 x-bytes\n",
+        b"untile; (tile_bytes)\nx.y xzy\n",
+        "a-b, ché_e\n".encode(),
+        b"tile\0tile_bytes\n",
+        b"\xff bytes\xff tile\r\nza-b\n",
+        b"",
+    ]
+    files = {
+        f"{number}.h": Entry("100644", store.objects.write("blob", text))
+        for number, text in enumerate(texts)
+    }
+    tree = store.objects.tree_of(files)
+    blobs = {entry.blob_id: path for path, entry in files.items()}
+    by_git = files_with_words(store.git, tree, words)
+    found = blobs_with_words(store.git, store.objects, list(blobs), words)
+    assert {word: {blobs[oid] for oid in oids} for word, oids in found.items()} == by_git
+    assert by_git["tile"] == {"0.h", "4.h"}

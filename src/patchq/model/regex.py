@@ -7,12 +7,14 @@ look-around, which are what makes a pattern hang.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 MOST_BYTES = 2000
 """How long a pattern may be: reading one takes time in proportion to its length squared."""
 
+_SPECIAL = re.compile(rb"[\x21-\x2f:-@\[-^`{-~]")
 _WHOLE_TEXT = re.compile(rb"\\[Az]")
 
 
@@ -38,6 +40,41 @@ def compile_regex(pattern: bytes, *, in_lines: bool = False) -> Any:
     """
     if len(pattern) > MOST_BYTES:
         raise ValueError(f"it is longer than {MOST_BYTES} bytes")
+    re2, options = _re2()
+    options.never_nl = in_lines
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(text) from error
+
+
+_WORD_MEMORY = 64 << 20
+"""So many bytes may the automaton for the words of a long series take."""
+
+
+class WordSet:
+    """Finds which of many words a text holds, each with no word character beside it.
+
+    Each has to begin and end with a word character. All are looked for at once.
+    """
+
+    def __init__(self, words: Iterable[bytes]):
+        re2, options = _re2()
+        options.max_mem = _WORD_MEMORY
+        self._words = tuple(words)
+        self._set = re2.Set.SearchSet(options)
+        for word in self._words:
+            self._set.Add(rb"\b%b\b" % _SPECIAL.sub(rb"\\\g<0>", word))
+        self._set.Compile()
+
+    def within(self, text: bytes) -> list[bytes]:
+        """The words that ``text`` holds."""
+        return [self._words[number] for number in self._set.Match(text) or ()]
+
+
+def _re2() -> tuple[Any, Any]:
     try:
         import re2  # 20 ms; only where a pattern is used
     except ImportError as error:
@@ -48,10 +85,4 @@ def compile_regex(pattern: bytes, *, in_lines: bool = False) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1  # a byte is a character
     options.log_errors = False
-    options.never_nl = in_lines
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(text) from error
+    return re2, options

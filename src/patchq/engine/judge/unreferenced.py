@@ -15,9 +15,18 @@ from pathlib import PurePosixPath
 
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.search import files_with_words
+from patchq.git.objects import Entry
+from patchq.git.search import (
+    blobs_with_words,
+    changed_entries,
+    files_with_words,
+    is_bounded,
+)
+from patchq.model.ids import BlobId
 
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl"})
+_FEW = 4
+"""So many of the files that named one are looked into before the whole tree is."""
 _SOURCES = frozenset({".py", ".pyx", ".c", ".cc", ".cpp", ".cxx", ".cu"})
 
 
@@ -48,38 +57,108 @@ class References:
 
     def lost(self, path: str) -> LostReference | None:
         """What is known if ``path`` (of the old base) lost its last reference."""
-        new = self._unmentioned.get(path)
-        word = self._words[path] if new else None
-        if new is None or word is None:
+        before = self._lost.get(path)
+        if before is None:
             return None
-        before = sorted(_mentions(self._before, word, path))
-        if not before:
-            return None
+        new, word = self._places[path], self._words[path]
         words = {word, _word(new) or word}
         return max(
-            (LostReference(new, file, self._end(file, words)) for file in before),
+            (LostReference(new, file, self._end(file, words)) for file in sorted(before)),
             key=lambda lost: lost.commit.date if lost.commit else "",
         )
 
     @cached_property
-    def _unmentioned(self) -> Mapping[str, str]:
-        """The files that no other file of the new base names by what they are called there.
-
-        By old path, with the new one. Most are named by a file beside them, so that is where to
-        look first.
-        """
-        git, tree = self._span.store.git, self._span.new.tree
-        places = {path: new for path in self._words if (new := self._span.place(path).new)}
-        words = {path: word for path, new in places.items() if (word := _word(new))}
-        beside = {parent for path in words if (parent := posixpath.dirname(places[path]))}
-        left = _unseen(words, places, files_with_words(git, tree, set(words.values()), beside))
-        left = _unseen(left, places, files_with_words(git, tree, set(left.values())))
-        return {path: places[path] for path in left}
+    def _places(self) -> Mapping[str, str]:
+        """Where each file is on the new base."""
+        return {path: new for path in self._words if (new := self._span.place(path).new)}
 
     @cached_property
-    def _before(self) -> Mapping[str, frozenset[str]]:
-        words = {self._words[path] for path in self._unmentioned}
-        return files_with_words(self._span.store.git, self._span.old.tree, words)
+    def _lost(self) -> Mapping[str, frozenset[str]]:
+        """The files that others named on the old base and none names on the new one, by what they
+        are called on each; with those others."""
+        same, others = dict[str, str](), dict[str, str]()
+        for path, new in self._places.items():
+            word, now = self._words[path], _word(new)
+            if now is not None:
+                (same if now == word and is_bounded(word) else others)[path] = now
+        named = self._named_by_changed(same)
+        same = {path: word for path, word in same.items() if named[path]}
+        left = self._unmentioned({**self._unnamed_by_same(same, named), **others})
+        before = files_with_words(
+            self._span.store.git,
+            self._span.old.tree,
+            {self._words[path] for path in left if path in others},
+        )
+        named |= {path: _mentions(before, self._words[path], path) for path in others}
+        return {path: named[path] for path in left if named[path]}
+
+    @cached_property
+    def _changed(self) -> Mapping[str, tuple[Entry | None, Entry | None]]:
+        """What stands on the two bases where they differ."""
+        old, new = self._span.old.tree, self._span.new.tree
+        return {
+            path: (before, after)
+            for path, before, after in changed_entries(self._span.store.git, old, new)
+        }
+
+    def _named_by_changed(self, words: Mapping[str, str]) -> dict[str, frozenset[str]]:
+        """The files of the old base that name each path, and may do so no longer.
+
+        Of what is still there, under any name but those of the paths, the words are too.
+        """
+        targets = set(self._places.values())
+        there = {new.oid for path, (_, new) in self._changed.items() if new and path not in targets}
+        files = {path: old for path, (old, _) in self._changed.items() if old}
+        files = {path: entry for path, entry in files.items() if entry.oid not in there}
+        for path in targets - self._changed.keys():
+            entry = self._span.store.objects.file(self._span.old.tree, path)
+            if entry is not None:
+                files[path] = entry
+        found = self._holding(files, words.values())
+        return {path: _mentions(found, word, path) for path, word in words.items()}
+
+    def _unnamed_by_same(
+        self, words: Mapping[str, str], named: Mapping[str, frozenset[str]]
+    ) -> dict[str, str]:
+        """Those of ``words`` that some of the files that ``named`` each path do so no longer."""
+        asked = {path for each in words for path in sorted(named[each])[:_FEW]}
+        files = {path: new for path in asked if (new := self._changed.get(path, (None, None))[1])}
+        return self._unseen(words, self._holding(files, words.values()))
+
+    def _holding(
+        self, files: Mapping[str, Entry], words: Iterable[str]
+    ) -> dict[str, frozenset[str]]:
+        """Which of ``files`` hold each of ``words``."""
+        paths: dict[BlobId, list[str]] = {}
+        for path, entry in files.items():
+            if entry.mode.startswith("100"):
+                paths.setdefault(entry.blob_id, []).append(path)
+        store = self._span.store
+        found = blobs_with_words(store.git, store.objects, list(paths), set(words))
+        return {
+            word: frozenset(path for oid in oids for path in paths[oid])
+            for word, oids in found.items()
+        }
+
+    def _unmentioned(self, words: Mapping[str, str]) -> dict[str, str]:
+        """Those of ``words``, by old path, that no other file of the new base holds.
+
+        Most are named by a file beside them, so that is where to look first.
+        """
+        git, tree = self._span.store.git, self._span.new.tree
+        beside = {parent for path in words if (parent := posixpath.dirname(self._places[path]))}
+        left = self._unseen(words, files_with_words(git, tree, set(words.values()), beside))
+        return self._unseen(left, files_with_words(git, tree, set(left.values())))
+
+    def _unseen(
+        self, words: Mapping[str, str], found: Mapping[str, frozenset[str]]
+    ) -> dict[str, str]:
+        """Those of ``words`` that only the file itself, at its place, was found to hold."""
+        return {
+            path: word
+            for path, word in words.items()
+            if not _mentions(found, word, self._places[path])
+        }
 
     def _end(self, file: str, words: Iterable[str]) -> CommitInfo | None:
         """The last commit that took the last of ``words`` out of ``file``."""
@@ -95,13 +174,6 @@ class References:
                 found = commit
             had = has
         return found
-
-
-def _unseen(
-    words: Mapping[str, str], places: Mapping[str, str], found: Mapping[str, frozenset[str]]
-) -> dict[str, str]:
-    """Those of ``words`` (by path) that only the file itself, at its place, was found to hold."""
-    return {path: word for path, word in words.items() if not _mentions(found, word, places[path])}
 
 
 def _mentions(found: Mapping[str, frozenset[str]], word: str, itself: str) -> frozenset[str]:
