@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from patchq.errors import InputError
+from patchq.git.apply import _reason
 from patchq.git.objects import Entry
-from patchq.git.strict import Content, PlainDiff
+from patchq.git.strict import Content, PlainDiff, Unplaced
 from patchq.model.ids import ObjectId
 from patchq.model.patch import Patch, read_patch
 
@@ -99,7 +100,7 @@ def _case(seed: int, number: int) -> Case | None:
     return Case(files, patch)
 
 
-def _in_process(case: Case) -> Mapping[str, Content | None] | None:
+def _in_process(case: Case) -> Mapping[str, Content | None] | Unplaced | None:
     before = {path: _entry(case.files.get(path)) for path in case.patch.paths}
     blobs = {entry: case.files[path] for path, entry in before.items() if entry}
     return PlainDiff(case.patch.raw, case.patch.split, case.patch.files).apply(
@@ -133,11 +134,14 @@ def _by_git(directory: Path, cases: Sequence[Case]) -> dict[str, bytes]:
 
 def compare(directory: Path, seed: int, count: int) -> int:
     """Make ``count`` cases and compare; how many of them were settled in process."""
-    settled, wanted = [], dict[str, bytes]()
+    settled, refused, wanted = [], list[tuple[Case, Unplaced]](), dict[str, bytes]()
     for number in range(count):
         case = _case(seed, number)
         found = None if case is None else _in_process(case)
         if case is None or found is None:
+            continue
+        if isinstance(found, Unplaced):
+            refused.append((case, found))
             continue
         settled.append(case)
         wanted.update(case.files)
@@ -147,7 +151,27 @@ def compare(directory: Path, seed: int, count: int) -> int:
             else:
                 wanted[path] = file.content
     assert _by_git(directory, settled) == wanted
+    _check_refused(directory, refused)
     return len(settled)
+
+
+def _check_refused(directory: Path, refused: Sequence[tuple[Case, Unplaced]]) -> None:
+    """git refuses them all, each with the same words."""
+    for case, _ in refused:
+        for path, content in case.files.items():
+            (directory / path).parent.mkdir(exist_ok=True)
+            (directory / path).write_bytes(content)
+    said = subprocess.run(
+        ["git", "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", "--check", "-"],
+        input=b"".join(case.patch.raw for case, _ in refused),
+        cwd=directory,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    assert bool(said.returncode) is bool(refused)
+    words = dict.fromkeys(word for _, found in refused for word in found.reason.split("; "))
+    assert not refused or _reason(said.stderr) == "; ".join(words)
 
 
 @pytest.mark.parametrize("seed", range(MANY // PER_CALL))
@@ -158,6 +182,7 @@ def test_as_git_apply(tmp_path: Path, seed: int) -> None:
 def _settles(content: bytes, diff: bytes) -> bytes | None:
     case = Case({"f": content}, read_patch("x.patch", b"--- a/f\n+++ b/f\n" + diff))
     found = _in_process(case)
+    assert not isinstance(found, Unplaced)
     return found["f"].content if found and found["f"] else None
 
 

@@ -12,13 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from git.index.fun import read_cache, write_cache
-from git.index.typ import BaseIndexEntry, IndexEntry
-
 from patchq.git.merge import read_stage
 from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects, decode_path, encode_path
-from patchq.git.process import Git
-from patchq.git.strict import Content, PlainDiff
+from patchq.git.process import Git, load_gitpython
+from patchq.git.strict import Content, PlainDiff, Unplaced
 from patchq.model.ids import ObjectId, TreeId
 from patchq.scratch import scratch_root
 
@@ -75,6 +72,8 @@ class Applier:
         before = self._visible(tree, paths)
         alone = context is None and before.keys() == set(paths)
         found = plain.apply(before, self._objects.blob) if plain and alone else None
+        if isinstance(found, Unplaced):
+            return Refused(found.reason)
         if found is not None:
             after = {path: self._keep(content) for path, content in found.items()}
             return self._changed(tree, before, after)
@@ -182,6 +181,10 @@ def _reason(stderr: bytes) -> str:
 
 def _write_index(file: Path, entries: Mapping[str, Entry]) -> None:
     """Raises ``ValueError`` for paths that GitPython does not take, fewer than git itself does."""
+    load_gitpython()
+    from git.index.fun import write_cache
+    from git.index.typ import BaseIndexEntry, IndexEntry
+
     rows = [
         IndexEntry.from_base(
             BaseIndexEntry((int(entry.mode, 8), bytes.fromhex(entry.oid), 0, path))
@@ -194,6 +197,9 @@ def _write_index(file: Path, entries: Mapping[str, Entry]) -> None:
 
 def _read_index(file: Path) -> dict[str, Entry]:
     """Raises ``ValueError`` as :func:`_write_index` does."""
+    load_gitpython()
+    from git.index.fun import read_cache
+
     with file.open("rb") as stream:
         _, entries, _, _ = read_cache(stream)
     return {

@@ -11,9 +11,6 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
-from gitdb.base import OStream
-from gitdb.pack import PackEntity
-
 from patchq.model.ids import ObjectId
 
 _FEW = 4
@@ -60,6 +57,9 @@ class NewObjects:
         self._size = 0
 
     def _write_pack(self) -> None:
+        from gitdb.base import OStream
+        from gitdb.pack import PackEntity
+
         folder = self._directory / "pack"
         folder.mkdir(exist_ok=True)
         self._packs += 1

@@ -1,12 +1,13 @@
 """Read and write git objects: blobs, trees by path, and trees with a few paths replaced.
 
-Reading goes through one ``git cat-file --batch`` that stays open (GitPython's); what is written
-stays in memory until a process of git may need it. Trees are read on the way to a path only, so
-that the cost follows the paths asked for, never the size of the tree.
+Reading goes through one process that stays open (:mod:`patchq.git.reader`); what is written stays
+in memory until a process of git may need it. Trees are read on the way to a path only, so that the
+cost follows the paths asked for, never the size of the tree.
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +15,12 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 from threading import Thread
-from typing import IO, cast
+from typing import IO, NamedTuple
 
-from git.cmd import Git as GitCommand
-
-from patchq.errors import UnavailableError, UpstreamError
+from patchq.errors import UpstreamError
 from patchq.git.newobjects import NewObjects
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
+from patchq.git.reader import Reader, reader_is_gone
 from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId
 
 TREE_MODE = "40000"
@@ -29,6 +29,8 @@ GITLINK_MODE = "160000"
 EMPTY_TREE = TreeId(ObjectId("4b825dc642cb6eb9a060e54bf8d69288fbee4904"))
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
+
+_ROW = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 _RECENT = 32 << 20
 """So many bytes of what was read are kept, in case they are asked for again."""
@@ -61,8 +63,7 @@ class DamagedObjectError(UpstreamError):
         self.oid = oid
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry of a tree: its mode as git writes it in trees (``100644``) and its object id."""
 
     mode: str
@@ -108,8 +109,7 @@ class Objects:
     """
 
     def __init__(self, git: Git, scratch: Path, fetch_missing: FetchMissing | None = None):
-        self._reader = GitCommand()
-        self._reader.update_environment(**git.environment)
+        self._reader = Reader(git.start_reading)
         self._git = git
         self._fetch_missing = fetch_missing
         self._new = git.held = NewObjects(scratch)
@@ -119,6 +119,7 @@ class Objects:
         self._sound: set[ObjectId] = set()
         self._sound_below: set[TreeId] = set()
         self._trees: dict[TreeId, dict[str, Entry]] = {}
+        self._rows: dict[TreeId, dict[str, bytes]] = {}
 
     def read(self, oid: ObjectId) -> bytes:
         """The content of a blob (or the raw bytes of any object).
@@ -135,21 +136,13 @@ class Objects:
         return known
 
     def _read(self, oid: ObjectId) -> bytes:
-        try:
-            found, kind, size, content = cast(
-                "tuple[bytes, bytes, int, bytes]", self._reader.get_object_data(oid)
-            )
-        except BrokenPipeError as error:
-            raise _reader_is_gone() from error
-        except ValueError as error:
-            _require_answer(error)
+        found = self._reader.read(oid)
+        if found is None:
             if self._fetch_missing is not None and self._fetch_missing(oid.encode()):
                 return self._read(oid)
-            raise MissingObjectError(oid) from error
-        if len(content) < size:
-            raise _reader_is_gone()
-        self._check(ObjectId(found.decode()), kind, content)
-        return content
+            raise MissingObjectError(oid)
+        self._check(found.oid, found.kind, found.content)
+        return found.content
 
     def _check(self, oid: ObjectId, kind: bytes, content: bytes) -> None:
         if oid not in self._sound:
@@ -184,7 +177,7 @@ class Objects:
                 if size:
                     content = process.stdout.read(int(size[0]))
                     if not process.stdout.read(1):
-                        raise _reader_is_gone()
+                        raise reader_is_gone()
                     self._check(ObjectId(oid.decode()), kind, content)
 
     def verify_files(self, *trees: TreeId) -> None:
@@ -215,20 +208,11 @@ class Objects:
 
     def reopen(self) -> None:
         """Look for objects anew, where others lend theirs by now."""
-        self._reader.clear_cache()
+        self._reader.close()
 
     def has(self, oid: ObjectId) -> bool:
         """Whether the object can be read here."""
-        if oid in self._written:
-            return True
-        try:
-            self._reader.get_object_header(oid)
-        except BrokenPipeError as error:
-            raise _reader_is_gone() from error
-        except ValueError as error:
-            _require_answer(error)
-            return False
-        return True
+        return oid in self._written or self._reader.has(oid)
 
     def write(self, kind: str, content: bytes) -> ObjectId:
         """Have an object of ``kind`` (blob, tree, commit, tag); returns its id.
@@ -282,8 +266,8 @@ class Objects:
         """The entries of one tree object, by name."""
         known = self._trees.get(oid)
         if known is None:
-            known = {} if oid == EMPTY_TREE else dict(_parse_tree(self.read(oid)))
-            self._trees[oid] = known
+            known, rows = _parse_tree(b"" if oid == EMPTY_TREE else self.read(oid))
+            self._trees[oid], self._rows[oid] = known, rows
         return known
 
     def entry(self, tree: TreeId, path: str) -> Entry | None:
@@ -377,48 +361,72 @@ class Objects:
                 below.setdefault(name, {})[rest] = entry
             else:
                 here[name] = entry
-        entries = dict(self.tree(tree))
+        made = _Directory(self.tree(tree), self._rows[tree])
         for name, entry in here.items():
-            held = entries.get(name)
+            held = made.entries.get(name)
             if held is not None and held.is_tree:
                 if entry is None:
                     continue
                 if self.overlay(held.tree_id, below.pop(name, {})) != EMPTY_TREE:
                     raise UpstreamError(f"{name}: a file cannot take the place of a directory")
-            if entry is None:
-                entries.pop(name, None)
-            else:
-                entries[name] = entry
+            made.put(name, entry)
         for name, nested in below.items():
-            step = entries.get(name)
+            step = made.entries.get(name)
             if step is not None and not step.is_tree:
                 if all(entry is None for entry in nested.values()):
                     continue
                 raise UpstreamError(f"{name}: a path cannot go through a file or symlink")
             subtree = self.overlay(step.tree_id if step else EMPTY_TREE, nested)
-            if subtree == EMPTY_TREE:
-                entries.pop(name, None)
-            else:
-                entries[name] = Entry(TREE_MODE, subtree)
-        return self._write_tree(entries)
+            made.put(name, Entry(TREE_MODE, subtree) if subtree != EMPTY_TREE else None)
+        return self._write_tree(made)
 
     def tree_of(self, entries: Entries) -> TreeId:
         """A tree of just these paths."""
         return self.overlay(EMPTY_TREE, {path: entry for path, entry in entries.items() if entry})
 
-    def _write_tree(self, entries: Mapping[str, Entry]) -> TreeId:
-        # git sorts a directory as if its name ended in a slash
-        ordered = sorted(
-            (encode_path(name) + (b"/" if entry.is_tree else b""), encode_path(name), entry)
-            for name, entry in entries.items()
-        )
-        rows = (
-            entry.mode.encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid)
-            for _, name, entry in ordered
-        )
-        oid = TreeId(self.write("tree", b"".join(rows)))
-        self._trees[oid] = dict(entries)
+    def _write_tree(self, made: _Directory) -> TreeId:
+        oid = TreeId(self.write("tree", made.raw))
+        self._trees[oid], self._rows[oid] = made.entries, made.rows
         return oid
+
+
+class _Directory:
+    """A tree object in the making: its entries, and the rows that stand for them, in git's order
+    but for what was added last."""
+
+    def __init__(self, entries: Mapping[str, Entry], rows: Mapping[str, bytes]):
+        self.entries = dict(entries)
+        self.rows = dict(rows)
+        self._ordered = True
+
+    def put(self, name: str, entry: Entry | None) -> None:
+        """Have ``entry`` at ``name``, or nothing."""
+        held = self.entries.get(name)
+        if entry is None:
+            self.entries.pop(name, None)
+            self.rows.pop(name, None)
+            return
+        self._ordered &= held is not None and held.is_tree is entry.is_tree
+        self.entries[name] = entry
+        self.rows[name] = b"%s %s\0%s" % (
+            entry.mode.encode(),
+            encode_path(name),
+            bytes.fromhex(entry.oid),
+        )
+
+    @property
+    def raw(self) -> bytes:
+        """The content of the tree object."""
+        if not self._ordered:
+            # git sorts a directory as if its name ended in a slash
+            order = sorted(
+                self.entries,
+                key=lambda name: encode_path(f"{name}/" if self.entries[name].is_tree else name),
+            )
+            self.entries = {name: self.entries[name] for name in order}
+            self.rows = {name: self.rows[name] for name in order}
+            self._ordered = True
+        return b"".join(self.rows.values())
 
 
 @dataclass(frozen=True)
@@ -462,25 +470,12 @@ def _ask(stdin: IO[bytes], oids: Sequence[ObjectId]) -> None:
         stdin.write("".join(f"{oid}\n" for oid in oids).encode())
 
 
-def _require_answer(error: ValueError) -> None:
-    """Raise :class:`UnavailableError` unless the reader said of an object that it is missing."""
-    if not str(error).endswith(" missing'"):
-        raise _reader_is_gone() from error
-
-
-def _reader_is_gone() -> UpstreamError:
-    # not the closed pipe of our own output, which is no error
-    return UnavailableError(
-        "git cat-file ended while objects were read", hint="Was it killed? Run the command again."
-    )
-
-
-def _parse_tree(raw: bytes) -> Iterator[tuple[str, Entry]]:
-    position = 0
-    while position < len(raw):
-        space = raw.index(b" ", position)
-        end = raw.index(b"\0", space)
-        mode = raw[position:space].decode()
-        oid = ObjectId(raw[end + 1 : end + 21].hex())
-        yield decode_path(raw[space + 1 : end]), Entry(mode, oid)
-        position = end + 21
+def _parse_tree(raw: bytes) -> tuple[dict[str, Entry], dict[str, bytes]]:
+    """The entries of a tree object, and the bytes that stand for each."""
+    entries, rows = dict[str, Entry](), dict[str, bytes]()
+    for row in _ROW.finditer(raw):
+        mode, path, oid = row.groups()
+        name = decode_path(path)
+        entries[name] = Entry(mode.decode(), ObjectId(oid.hex()))
+        rows[name] = row[0]
+    return entries, rows

@@ -19,9 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from git.cmd import Git as GitCommand
-from git.exc import GitCommandNotFound
-
 from patchq.errors import PatchqError, UnavailableError, UpstreamError
 
 MINIMUM_VERSION = (2, 39)
@@ -76,6 +73,22 @@ _PINNED_OPTIONS = (
 def user_environment() -> Mapping[str, str]:
     """The user's own ``GIT_*`` variables, removed from this process on the first call."""
     return {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+
+
+@cache
+def load_gitpython() -> None:
+    """Import GitPython without the user's configuration and ``GIT_*`` variables.
+
+    It runs git once when it is imported, and takes any failure (a broken ``~/.gitconfig``) for a
+    missing git. All of it is a tenth of a second: imported where it is used.
+    """
+    user = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+    os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+    try:
+        import git as _  # noqa: F401
+    finally:
+        del os.environ["GIT_CONFIG_GLOBAL"], os.environ["GIT_CONFIG_NOSYSTEM"]
+        os.environ.update(user)
 
 
 @dataclass(frozen=True)
@@ -156,7 +169,6 @@ class Git:
         """What is written to ``scratch`` before a process starts."""
         self._fetch_missing = fetch_missing
         self.directory = directory = directory.absolute() if directory else None
-        self._command = GitCommand(str(directory) if directory else None)
         self.environment = dict(_PINNED_ENVIRONMENT)
         if directory is not None:
             self.environment["GIT_DIR"] = str(directory)
@@ -169,20 +181,33 @@ class Git:
         """Start ``git args`` with pipes on all three streams."""
         if self.held is not None:
             self.held.flush()
-        command = [GitCommand.GIT_PYTHON_GIT_EXECUTABLE or "git", *_PINNED_OPTIONS, *args]
+        return self.start_reading(args, environment)
+
+    def start_reading(
+        self,
+        args: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        errors: int = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        """:meth:`start` for what needs no object that is still in memory."""
         try:
-            handle = self._command.execute(
-                command,
-                istream=subprocess.PIPE,
-                as_process=True,
-                env={**self.environment, **(environment or {})},
+            return subprocess.Popen(
+                ("git", *_PINNED_OPTIONS, *args),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=self._where,
+                env={**os.environ, **self.environment, **(environment or {})},
             )
-        except GitCommandNotFound as error:
+        except FileNotFoundError as error:
             raise PatchqError("git is not installed, or not on the PATH") from error
-        process = handle.proc
-        assert process is not None
-        handle.proc = None  # ours to wait for, not GitPython's to kill
-        return process
+
+    @property
+    def _where(self) -> Path | None:
+        """The working directory: git starts in none that was deleted meanwhile."""
+        there = self.directory is not None and os.access(self.directory, os.X_OK)
+        return self.directory if there else None
 
     def run(
         self,

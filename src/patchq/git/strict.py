@@ -4,9 +4,9 @@ The rule is that of ``apply_one_fragment`` and ``find_pos`` in git's apply.c: ev
 old side must match; what begins at the first line must match there; what ends without context must
 match at the end of the file; no line that an earlier hunk left may match. git then tries
 the places outward from the line that the hunk names. Here only those hunks are placed that fit in
-exactly one place, so that the order of trying cannot matter. All else is left to git: two places or
-none, renames, modes, links, binary files, missing newlines, and any header that git itself
-would not write.
+exactly one place, so that the order of trying cannot matter; a hunk whose old lines stand nowhere
+has none. All else is left to git: several places, renames, modes, links, binary files, missing
+newlines, and any header that git itself would not write.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _GIT_HEADER = re.compile(
 _PLAIN_HEADER = re.compile(
     rb"--- (?:(?P<none>/dev/null)|[^\s\"]+)\n\+\+\+ (?:(?P<gone>/dev/null)|[^\s\"]+)\n(?=@@ -)"
 )
+_REFUSED = "patch does not apply"
 _NO_PROSE = re.compile(
     rb"^(?:diff |--- |\+\+\+ |@@ |Index: |GIT |Binary |index |\\ )", re.MULTILINE
 )
@@ -45,6 +46,13 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Unplaced:
+    """What git says of a diff that has no place for some of its hunks."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class PlainDiff:
     """A diff as git reads it: all of ``raw``, of which ``raw[begin:]`` was read as ``files``."""
 
@@ -54,7 +62,7 @@ class PlainDiff:
 
     def apply(
         self, before: Entries, blob: Callable[[Entry], bytes]
-    ) -> Mapping[str, Content | None] | None:
+    ) -> Mapping[str, Content | None] | Unplaced | None:
         """Each path with what the diff makes of it; None if git has to be asked.
 
         ``before`` are the paths as they are, ``blob`` reads one.
@@ -62,6 +70,7 @@ class PlainDiff:
         if not self._is_plain():
             return None
         after: dict[str, Content | None] = {}
+        errors: list[str] = []
         for change in self.files:
             (path,) = change.paths
             if path in after:
@@ -72,11 +81,17 @@ class PlainDiff:
             if not _has_modes(change, entry):
                 return None
             content = _applied(change.hunks, blob(entry) if entry else b"")
+            if isinstance(content, Hunk):
+                if not path.isascii():
+                    return None
+                errors += (f"patch failed: {path}:{content.old_start}", f"{path}: {_REFUSED}")
+                after[path] = None
+                continue
             if content is None or (change.kind is ChangeKind.DELETE and content):
                 return None
             mode = entry.mode if entry else change.new_mode or _REGULAR[0]
             after[path] = None if change.kind is ChangeKind.DELETE else Content(mode, content)
-        return after
+        return Unplaced("; ".join(errors)) if errors else after
 
     def _is_plain(self) -> bool:
         """Whether git can read it in no other way than we did."""
@@ -125,14 +140,16 @@ def _has_modes(change: FileChange, entry: Entry | None) -> bool:
     return entry.mode in _REGULAR and said <= {entry.mode}
 
 
-def _applied(hunks: Sequence[Hunk], content: bytes) -> bytes | None:
-    """``content`` with all ``hunks``, None if one does not have exactly one place."""
+def _applied(hunks: Sequence[Hunk], content: bytes) -> bytes | Hunk | None:
+    """``content`` with all ``hunks``; the first that has no place; None if one may have several."""
     settled: list[tuple[int, int]] = []
     for hunk in hunks:
         edit = _Edit.of(hunk)
         if edit is None:
             return None
         places = list(edit.places(content, settled)) if edit.old else _only_place(hunk, content)
+        if edit.old and not places and not edit.stands_in(content):
+            return hunk
         if len(places) != 1:
             return None
         (at,) = places
@@ -173,6 +190,10 @@ class _Edit:
             hunk.old_start <= 1,
             marks[-1] != b" ",
         )
+
+    def stands_in(self, content: bytes) -> bool:
+        """Whether its old lines are anywhere, whatever holds its place."""
+        return content.startswith(self.old) or b"\n" + self.old in content
 
     def places(self, content: bytes, settled: Sequence[tuple[int, int]]) -> list[int]:
         """The offsets at which it fits, up to two."""

@@ -1,0 +1,89 @@
+"""One ``git cat-file --batch-command`` that stays open and answers one question after another."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+from patchq.errors import UnavailableError
+from patchq.model.ids import ObjectId
+
+_READS = ("cat-file", "--batch-command")
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object: its id, its kind (blob, tree, commit, tag), its content."""
+
+    oid: ObjectId
+    kind: bytes
+    content: bytes
+
+
+class Reader:
+    """Reads objects; the process starts with the first question and ends with :meth:`close`."""
+
+    def __init__(self, start: Callable[..., subprocess.Popen[bytes]]):
+        self._start = start
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def read(self, name: str) -> Found | None:
+        """The object that ``name`` names, None if it is not there."""
+        head, answers = self._ask(b"contents", name)
+        if head is None:
+            return None
+        oid, kind, size = head
+        content = answers.read(int(size))
+        if len(content) != int(size) or answers.read(1) != b"\n":
+            raise reader_is_gone()
+        return Found(ObjectId(oid.decode()), kind, content)
+
+    def has(self, name: str) -> bool:
+        """Whether the object that ``name`` names is there."""
+        head, _ = self._ask(b"info", name)
+        return head is not None
+
+    def close(self) -> None:
+        """End the process: a later question starts another, which looks for all objects anew."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            assert stream
+            with suppress(BrokenPipeError):
+                stream.close()
+        process.wait()
+
+    def _ask(self, question: bytes, name: str) -> tuple[list[bytes] | None, IO[bytes]]:
+        """The head of the answer, None if there is no such object, and where the rest is."""
+        if self._process is None:
+            self._process = self._start(_READS, errors=subprocess.DEVNULL)
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions
+        assert answers
+        try:
+            questions.write(b"%s %s\n" % (question, name.encode()))
+            questions.flush()
+        except BrokenPipeError as error:
+            raise reader_is_gone() from error
+        line = answers.readline()
+        if not line.endswith(b"\n"):
+            raise reader_is_gone()
+        head = line.split()
+        if len(head) == 3 and head[2].isdigit():
+            return head, answers
+        return None, answers
+
+
+def reader_is_gone() -> UnavailableError:
+    """What to raise if ``git cat-file`` ends before it has answered."""
+    # not the closed pipe of our own output, which is no error
+    return UnavailableError(
+        "git cat-file ended while objects were read", hint="Was it killed? Run the command again."
+    )
