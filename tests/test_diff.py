@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.diff import ChangeKind, scan
+from patchq.model.diff import ChangeKind, _content, _content_of_many, scan
 from patchq.model.diff_layout import find_diff
 
 SIMPLE = b"""\
@@ -326,3 +326,34 @@ def test_git_and_scan_agree(
                 line.removesuffix(b"\n") for line in hunk.preimage
             ]
             assert b"".join(hunk.postimage) in after
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(" +-"), st.text("ab-+\\@ \r\t\v\f\x85é", max_size=6), st.booleans()
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_a_long_diff_is_read_as_a_short_one(
+    body: list[tuple[str, str, bool]],
+) -> None:
+    """An empty line may stand without its blank; the last may lack its newline."""
+    lines = [
+        "\n" if bare and mark == " " and not text.strip("\r") else f"{mark}{text}\n"
+        for mark, text, bare in body
+    ]
+    old = sum(mark != "+" for mark, _, _ in body)
+    new = sum(mark != "-" for mark, _, _ in body)
+    ends = ["\\ No newline at end of file\n"] if body[-1][2] else []
+    text = [f"@@ -1,{old} +1,{new} @@\n", *lines, *ends]
+    raw = [line.encode("latin-1") for line in text]
+    read = _content(raw)
+    assert _content_of_many(raw) == read
+    unended = [*raw[:-1], raw[-1].removesuffix(b"\n")]
+    assert _content_of_many(unended) == _content(unended)
+    (change,) = scan(b"".join([b"--- a/f\n", b"+++ b/f\n", *raw]))
+    assert change.hunks[0].lines == read

@@ -39,6 +39,9 @@ NAMED_HINT = (
     "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
 )
 _REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
+_MARKS = (b" ", b"+", b"-")
+_MANY_LINES = 50_000
+"""From so many lines of a diff on its hunks are read by the leaner way."""
 _DEV_NULL = "/dev/null"
 
 
@@ -249,13 +252,14 @@ class _Reader:
                 "newline at the end of the line before it",
             )
         old_count, new_count = span.says
+        read = _content if len(self.lines) < _MANY_LINES else _content_of_many
         return Hunk(
             index=number,
             old_start=span.old_start,
             old_count=old_count,
             new_start=span.new_start,
             new_count=new_count,
-            lines=_content(self.lines[span.start : span.stop]),
+            lines=read(self.lines[span.start : span.stop]),
             line=span.start + 1,
         )
 
@@ -378,7 +382,7 @@ def _blob(written: str | None) -> str | None:
 
 
 def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The lines of a hunk, read by unidiff.
+    """The lines of a hunk, with its ``@@`` line, read by unidiff.
 
     Latin-1 maps each byte to one character and back, so nothing is lost on the way.
     """
@@ -396,4 +400,18 @@ def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:
             content[-1] = content[-1].removesuffix(b"\n")
         else:
             content.append((line.line_type + line.value).encode("latin-1"))
+    return tuple(content)
+
+
+def _content_of_many(lines: Sequence[bytes]) -> tuple[bytes, ...]:
+    """:func:`_content` without an object for each line: of megabytes they would take gigabytes."""
+    content: list[bytes] = []
+    for line in lines[1:]:
+        if line[:1] == b"\\":
+            content[-1] = content[-1].removesuffix(b"\n")
+        else:
+            content.append(line if line[:1] in _MARKS else b" " + line)
+    last = lines[-1]
+    if last[:1] != b"\\" and not last.endswith(b"\n"):
+        content[-1] += b"\n"
     return tuple(content)

@@ -7,6 +7,7 @@ is known by the record that this left. A series may say that it begins anew.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -103,3 +104,15 @@ def _continues(name: str, here: set[str], lineage: Lineage, before: Lineage) -> 
 
 def _has_recipe(workspace: Workspace, tag: str) -> bool:
     return (workspace.series_path(tag) / RECIPE).is_file()
+
+
+def ages(workspace: Workspace, upto: str) -> Counter[str]:
+    """On how many bases in a row each patch of the series ``upto`` has stood, that one included."""
+    names = workspace.series_names()
+    counts: Counter[str] = Counter()
+    alive: set[str] | None = None
+    for tag in reversed(names[: names.index(upto) + 1]):
+        present = set(workspace.series(tag).names)
+        alive = present if alive is None else alive & present
+        counts.update(alive)
+    return counts

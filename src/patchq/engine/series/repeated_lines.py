@@ -46,10 +46,10 @@ def find_duplicate(
     has found those in their place, so that what upstream did elsewhere was for another place.
     """
     for run in _inserted(hunk):
-        if not _says_something(run, count_stripped(before)):
+        now = _count(run, ours) if run else 0
+        if not now or not _count(run, before) < now < _count(run, result):
             continue
-        then, now, merged = (_count(run, text) for text in (before, ours, result))
-        if not then < now < merged:
+        if not _says_something(run, count_stripped(before)):
             continue
         old, new, both = (_blocks(run, path, text) for text in (before, ours, result))
         if any(old[block] < new[block] < both[block] for block in both):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -314,10 +315,18 @@ def _place(hunk: Hunk, lines: Sequence[bytes], first: int, guess: int, frozen: i
         return 1 if frozen <= before and last >= 1 and matches(1) else None
     if behind < before:
         return last if last > frozen and last >= 1 and matches(last) else None
-    lowest = max(frozen + 1, 1)
-    places = [place for place in range(lowest, last + 1) if matches(place)]
+    places = [place for place in _lines_like(wanted[0], lines, frozen, last) if matches(place)]
     # of two as near, the one further down
     return min(places, key=lambda place: (abs(place - guess), -place), default=None)
+
+
+def _lines_like(line: bytes, lines: Sequence[bytes], frozen: int, last: int) -> Iterator[int]:
+    """The numbers, from 1, of the lines behind ``frozen`` up to ``last`` that are like ``line``."""
+    place = max(frozen, 0)
+    with suppress(ValueError):
+        while True:
+            place = lines.index(line, place, max(last, 0)) + 1
+            yield place
 
 
 def _context(hunk: Hunk) -> tuple[int, int]:

@@ -36,6 +36,8 @@ class Stack:
     def __init__(self, store: Store):
         self._store = store
         self._known: dict[tuple[str, str, int, str, int], Applied | Refused] = {}
+        self._last: dict[tuple[TreeId, str], tuple[tuple[Patch, ...], list[TreeId]]] = {}
+        """The last stack on a tree, and what it is with each of its patches."""
 
     def try_apply(self, tree: TreeId, patch: Patch, *, fuzz: int = 0) -> Applied | Refused:
         """Apply one patch to ``tree``, strictly but for ``fuzz``: the whole file, as git reads it.
@@ -64,9 +66,18 @@ class Stack:
 
     def apply_all(self, tree: TreeId, patches: Iterable[Patch], *, onto: str) -> TreeId:
         """The tree after all ``patches``, in order."""
-        for patch in patches:
-            tree = self.apply(tree, patch, onto=onto).tree
-        return tree
+        wanted = tuple(patches)
+        known, trees = self._last.get((tree, onto), ((), [tree]))
+        # a series grows patch by patch, and comparing the same ones is cheap
+        both = min(len(wanted), len(known))
+        same = both if wanted[:both] == known[:both] else 0
+        if same == len(wanted):
+            return trees[same]
+        del trees[same + 1 :]
+        for patch in wanted[same:]:
+            trees.append(self.apply(trees[-1], patch, onto=onto).tree)
+            self._last[tree, onto] = wanted[: len(trees) - 1], trees
+        return trees[-1]
 
 
 def below(
