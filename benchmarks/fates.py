@@ -24,7 +24,7 @@ from planting import Plant, Planter, Planting
 from probe import Answer, Fate, Outcome, Probe, not_carried, stands_right
 from scratch import TAGS, Scratch, judge_each, rebase
 
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
 from patchq.model.patch import Patch

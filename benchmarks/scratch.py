@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.case import Case
 from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.rebase import Rebased, rebase_series
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project

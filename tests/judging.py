@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from miniature import Edits, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.rebase import Rebased, judge_series
 from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict

@@ -12,8 +12,8 @@ import pytest
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project, placed
 
-from patchq.engine.judge.case import Judgement
 from patchq.engine.judge.gone.absence import ProofOfAbsence
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.rebase import judge_series
 from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict
 

@@ -8,8 +8,9 @@ import pytest
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
-from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.case import Case
 from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.new_series import new_directory
 from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.rebase import Rebased, judge_series

@@ -201,6 +201,8 @@ class OpenWorkspace:
         self, series: str, guards: Iterable[str] = (), variants: Iterable[str] = ()
     ) -> tuple[str, ...]:
         """The guards given, and those of the variants of a series."""
+        if not variants:
+            return tuple(guards)
         from patchq.engine.series.variants import guards_of
 
         return (*guards, *guards_of(self.files, series, variants))

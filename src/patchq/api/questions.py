@@ -39,7 +39,7 @@ class Questions(OpenWorkspace):
         self, series: str | None = None, guards: Sequence[str] = (), variants: Sequence[str] = ()
     ) -> Listing:
         """The patches of a series in order, and what is wrong with those that cannot be read."""
-        from patchq.engine.rebase.rebase import ages
+        from patchq.engine.series.continuity import ages
         from patchq.engine.series.selection import select
         from patchq.report.listing import Listing, read_rows
 

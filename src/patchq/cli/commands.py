@@ -1,8 +1,13 @@
-"""The list of commands, in groups, and what to type for a command that other tools have."""
+"""The list of commands, in groups, and what to type for a command that other tools have.
+
+A command's module is imported when the command is meant: most runs need one of them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from patchq.cli import completion
 from patchq.errors import InputError
 
 GROUPS = {
@@ -60,8 +66,41 @@ WORDS = "patchq.words"
 """Where a context keeps the command and its words, without global options."""
 
 
+class _Known(Mapping[str, Any]):
+    """Every command by its name, made when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for names in GROUPS.values() for name in names)
+
+    def __len__(self) -> int:
+        return sum(map(len, GROUPS.values()))
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in names for names in GROUPS.values())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return _made(name)
+
+
+@cache
+def _made(name: str) -> Any:
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    import_module(f"patchq.cli.{MODULES.get(name, name.replace('-', '_'))}").register(alone)
+    if completion.VARIABLE in os.environ:
+        completion.attach(alone)
+    for command in alone.registered_commands:
+        command.cls = Command
+    return typer.main.get_command(alone)
+
+
 class Commands(TyperGroup):
     """Shows the commands by group."""
+
+    def __init__(self, **attributes: Any):
+        super().__init__(**attributes)
+        self.commands: Any = _Known()
 
     def format_commands(self, _ctx: Any, formatter: Any) -> None:
         """Each group with the whole summary of its commands."""
@@ -167,13 +206,3 @@ def _own_words(
 
 def _takes_value(param: Any) -> bool:
     return param.param_type_name == "option" and not (param.is_flag or param.count)
-
-
-def register_all(app: typer.Typer) -> None:
-    """Add every command to ``app``."""
-    for names in GROUPS.values():
-        for name in names:
-            module = MODULES.get(name, name.replace("-", "_"))
-            import_module(f"patchq.cli.{module}").register(app)
-    for command in app.registered_commands:
-        command.cls = Command

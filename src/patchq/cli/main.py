@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from patchq import __version__
-from patchq.cli import completion
-from patchq.cli.commands import WORDS, Commands, register_all
+from patchq.cli.commands import WORDS, Commands
 from patchq.cli.output import Colour, apply_colour
 from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import tolerant
@@ -146,8 +145,6 @@ def run(arguments: list[str]) -> int:
     """Run one command; turns every expected error into words on stderr and an exit code."""
     debug = "--debug" in arguments
     started: list[Session] = []
-    if completion.VARIABLE in os.environ:
-        completion.attach(app)
     try:
         result = _call(arguments, started)
         sys.stdout.flush()
@@ -204,6 +201,3 @@ def _words(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return "no space left on the disk; the workspace is as it was"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-
-
-register_all(app)

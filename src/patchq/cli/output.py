@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pydoc
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -171,6 +170,8 @@ def paged() -> Iterator[Console]:
         yield console
         return
     os.environ.setdefault("LESS", "FRX")
+    import pydoc
+
     from rich.pager import Pager
 
     class UsersPager(Pager):

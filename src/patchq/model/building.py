@@ -6,9 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-
 from patchq.model.yamlfile import YamlValue
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -148,6 +145,8 @@ def _system(entry: YamlValue | None) -> tuple[str, ...]:
 
 
 def _requirements(entry: YamlValue | None) -> tuple[str, ...]:
+    from packaging.requirements import InvalidRequirement, Requirement
+
     items = entry.sequence() if entry else ()
     for item in items:
         try:
@@ -180,6 +179,8 @@ RUNTIME_FIELDS = ("torch", "torch_index", "image")
 def read_runtime(fields: Mapping[str, YamlValue]) -> Runtime:
     """The keys :data:`RUNTIME_FIELDS` of ``fields``; raises :class:`InputError` with the line."""
     if "torch" in fields:
+        from packaging.version import InvalidVersion, Version
+
         try:
             Version(fields["torch"].text())
         except InvalidVersion:

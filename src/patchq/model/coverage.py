@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from patchq.model.globs import read_globs
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 @dataclass(frozen=True)

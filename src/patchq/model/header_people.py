@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from email.errors import MessageError
-from email.header import decode_header, make_header
 
 _NEXT_PERSON = re.compile(r"(?<=>)\s*(?:[,;&]|and\b)\s*(?=[^\s,;])")
 _MOST_NAME = 60
@@ -13,6 +11,11 @@ _MOST_NAME = 60
 
 def unfolded(value: str) -> str:
     """A header's value with RFC 2047 words decoded; as written where that fails."""
+    if "=?" not in value:
+        return value
+    from email.errors import MessageError
+    from email.header import decode_header, make_header
+
     try:
         return str(make_header(decode_header(value)))
     except (MessageError, LookupError, UnicodeError, ValueError):

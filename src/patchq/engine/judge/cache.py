@@ -11,7 +11,7 @@ from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.kept_answers import KeptAnswers
 from patchq.model.patch import Patch
 from patchq.model.verdict import (

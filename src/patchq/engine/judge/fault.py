@@ -6,7 +6,7 @@ of ours) must not take the verdicts on the others away.
 
 from __future__ import annotations
 
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.outcomes import outcomes
 from patchq.errors import PatchqError, UnavailableError
 from patchq.model.patch import Patch

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.case import Case
 from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlacedPatch
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer

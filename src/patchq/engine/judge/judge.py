@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from patchq.engine.judge.case import Case, CaseFacts, Judgement, renamed_apart
+from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker
 from patchq.engine.judge.fault import ends_all
 from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.hidden import HiddenLandings
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState

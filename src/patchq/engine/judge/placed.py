@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from patchq.engine.judge.cache import RULES, VerdictCache
-from patchq.engine.judge.case import Case, Judgement
+from patchq.engine.judge.case import Case
 from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
 from patchq.engine.judge.judge import Judge
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unmerged import uncovered, unjudged

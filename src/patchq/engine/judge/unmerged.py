@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.outcomes import outcomes
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work

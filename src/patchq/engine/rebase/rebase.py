@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.judge.cache import VerdictCache, kept_verdicts
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.decided import lost
 from patchq.engine.rebase.operation import Decision
 from patchq.engine.rebase.recorded_resolutions import Resolutions
 from patchq.engine.rebase.retired import recall
 from patchq.engine.rebase.series_run import Progress, SeriesRun, Solver, Stop
-from patchq.engine.series.continuity import gaps, port_command
+from patchq.engine.series.continuity import ages, gaps, port_command
 from patchq.engine.series.variants import moved_recipe
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
@@ -161,15 +160,3 @@ def refuse_losing(workspace: Workspace, rebased: Rebased) -> None:
             hint=f"`patchq diff {source.tag} {tag}` compares. To begin again all the same, remove "
             f"the directory: `git rm -r series/{tag}`.",
         )
-
-
-def ages(workspace: Workspace, upto: str) -> Counter[str]:
-    """On how many bases in a row each patch of the series ``upto`` has stood, that one included."""
-    names = workspace.series_names()
-    counts: Counter[str] = Counter()
-    alive: set[str] | None = None
-    for tag in reversed(names[: names.index(upto) + 1]):
-        present = set(workspace.series(tag).names)
-        alive = present if alive is None else alive & present
-        counts.update(alive)
-    return counts

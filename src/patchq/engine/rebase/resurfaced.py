@@ -11,7 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from patchq.engine.judge.cache import RULES, kept_verdicts
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
 from patchq.kept_answers import key_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.cache import kept_verdicts
-from patchq.engine.judge.case import Judgement
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.project import Project

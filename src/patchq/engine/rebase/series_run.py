@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import VerdictCache
-from patchq.engine.judge.case import Judgement
 from patchq.engine.judge.joint_landing import RunJudge
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
 from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from patchq.archives.bases import bring_archive
 from patchq.engine.workspace.transaction import Transaction
 from patchq.engine.workspace.versions import base_after
 from patchq.errors import InputError, UpstreamError
@@ -349,6 +348,8 @@ def fetch_bases(
                 store.check((base,))
                 yield base, BaseState.PRESENT
             else:
+                from patchq.archives.bases import bring_archive  # heavy
+
                 bring_archive(workspace, store, lock, base, base.archive)
                 yield base, BaseState.IMPORTED
 

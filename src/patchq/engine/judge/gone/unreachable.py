@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from patchq.engine.judge.case import CaseFacts, Judgement
+from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
 from patchq.engine.judge.gone.follow import Followed, Follower
 from patchq.engine.judge.gone.removal import (
@@ -20,6 +20,7 @@ from patchq.engine.judge.gone.removal import (
     find_removal,
     only_imports,
 )
+from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.outcomes import is_gone, outcomes
 from patchq.engine.workspace.upstream_range import UpstreamRange

@@ -1,0 +1,26 @@
+"""What the judge says of a patch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from patchq.model.patch import Patch
+from patchq.model.verdict import EvidenceKind, PatchReport, Verdict
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the patch to carry where there is one."""
+
+    report: PatchReport
+    patch: Patch | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether there is a patch that applies to the new base."""
+        return self.patch is not None and self.report.verdict is not Verdict.NOT_COVERED
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it only says that something went wrong: nothing to keep."""
+        return any(item.kind is EvidenceKind.FAULT for item in self.report.evidence)
