@@ -516,3 +516,62 @@ def test_a_path_that_is_missing_retires_what_nobody_can_prove_gone(upstream: Min
     upstream.commit("Drop pages (#5)", {"app/pages.py": None, PATH: HEAD + BODY})
     upstream.tag("v2")
     assert judged(upstream, patch)[0].report.verdict in (Verdict.EXPIRED, Verdict.UNREACHABLE)
+
+
+def test_one_of_two_functions_of_a_name_cannot_be_followed(miniature: MakeMiniature) -> None:
+    """Which of the two a hunk belongs to is not told by the name."""
+    fast = BODY.replace("router.gate(hidden", "router.fast_gate(hidden")
+    indented = ["".join(f"    {line}" for line in text.splitlines(True)) for text in (BODY, fast)]
+    both = f"if torch.cuda.is_available():\n{indented[0]}\nelse:\n{indented[1]}"
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: HEAD + FIRST + both + "\n\n" + LAST})
+    upstream.tag("v1")
+    head, tail = both.split("else:\n")
+    patch = upstream.patch("v1", {PATH: f"{HEAD}{FIRST}{head}else:\n{edited(tail, FIX)}\n\n{LAST}"})
+    upstream.commit("Score apart (#5)", {PATH: WITHOUT, SCORING: HOME + both})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.CONFLICT
+
+
+@pytest.mark.parametrize(("classes", "retired"), [(5, False), (6, True)])
+def test_a_name_that_many_classes_have(
+    miniature: MakeMiniature, classes: int, retired: bool
+) -> None:
+    """It says something only together with its own class."""
+    method = "class Router:\n" + "".join(f"    {line}" for line in BODY.splitlines(True))
+    others = {
+        f"app/other_{n}.py": f"class Other{n}:\n    def route_tokens(self):\n        return {n}\n"
+        for n in range(classes)
+    }
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: f"{HEAD}{FIRST}{method}\n\n{LAST}", **others})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: f"{HEAD}{FIRST}{edited(method, FIX)}\n\n{LAST}"})
+    upstream.commit("Do without routing (#5)", {PATH: WITHOUT})
+    upstream.tag("v2")
+    verdict = judged(upstream, patch)[0].report.verdict
+    assert verdict is (Verdict.UNREACHABLE if retired else Verdict.CONFLICT)
+
+
+def test_a_line_like_a_short_body_was_there_before(miniature: MakeMiniature) -> None:
+    """What stood in other code all along is not where the body went."""
+    line = "    return tensor.numel() * tensor.element_size()\n"
+    short = f"def bytes_of(tensor):\n{line}\n\n"
+    other = f"def report_all(tensor, log):\n    log.write(tensor.name)\n{line}"
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: HEAD + FIRST + short + LAST, "app/log.py": other})
+    upstream.tag("v1")
+    fixed = short.replace("numel()", "numel(0)")
+    patch = upstream.patch("v1", {PATH: HEAD + FIRST + fixed + LAST})
+    upstream.commit("Count no bytes (#5)", {PATH: HEAD + FIRST + LAST})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.UNREACHABLE
+
+
+def test_what_is_found_changed_is_told_from_what_may_be_there(
+    upstream: Miniature, patch: bytes
+) -> None:
+    upstream.commit("Score apart (#5)", {PATH: WITHOUT, SCORING: HOME + renamed(BODY)})
+    upstream.tag("v2")
+    text = shown(judged(upstream, patch)[0].report, EvidenceKind.CODE_MOVED)[0].text
+    assert text.startswith("route_tokens is changed, not gone: arg_0 in app/scoring.py ")

@@ -299,6 +299,15 @@ def test_a_guarded_patch_that_waits_for_another_is_carried_as_it_is(upstream: Mi
     assert new_directory(result)["p2.patch"] == waiting
 
 
+def test_a_guarded_patch_that_does_not_apply_is_carried_as_it_is(upstream: Miniature) -> None:
+    patches = stacked(upstream, core(AUDIT), core(STRICT))
+    waiting = patches["p2.patch"]
+    result = judged(upstream, patches, series="p2.patch #+later\n")
+    assert found(result) == {"p2": (Verdict.NOT_COVERED, ())}
+    assert "its guards are off" in result.report.patches[0].evidence[0].text
+    assert new_directory(result)["p2.patch"] == waiting
+
+
 def test_a_fault_in_judging_one_patch_is_its_conflict_and_not_kept(
     upstream: Miniature, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -526,6 +526,8 @@ def test_a_line_that_tells_something() -> None:
 
 def test_words_in_a_message() -> None:
     assert mentioned(("GB10", "sm_12"), "for gb10, not sm_121") == ["GB10"]
+    assert mentioned(("SM121",), "sm_121, sm-121 or SM 121") == ["SM121"]
+    assert mentioned(("a+b", "c++"), "a +b and c_++") == []
 
 
 # Where a path is

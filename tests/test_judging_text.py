@@ -14,7 +14,7 @@ from patchq.engine.judge.gone.absence import (
     SMALL,
     _is_like,
 )
-from patchq.engine.judge.landing.surviving_lines import Survival, survival
+from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
 from patchq.engine.languages.tokens import Tokens
@@ -31,6 +31,14 @@ LANDED = (
 """It changes one line and adds another."""
 
 ONE, TWO = "    limit = pool.limit()\n", "    check(pool, limit)\n"
+
+
+def left_of(before: str, landed: str, final: str) -> Survival:
+    """What is left of a change; the quick answer to whether that is all of it is the same."""
+    before_, landed_, final_ = before.encode(), landed.encode(), final.encode()
+    found = survival("f.py", before_, landed_, final_)
+    assert is_whole("f.py", before_, landed_, final_) is (found is Survival.WHOLE)
+    return found
 
 
 HEAD_OF, BODY = "def serve(pool):\n", "return pool.take(limit)\n"
@@ -55,7 +63,7 @@ HEAD_OF, BODY = "def serve(pool):\n", "return pool.take(limit)\n"
     ],
 )
 def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
-    assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
+    assert left_of(BEFORE, LANDED, final) is left
 
 
 @pytest.mark.parametrize(
@@ -74,23 +82,23 @@ def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
     ],
 )
 def test_a_line_that_was_put_under_a_condition(final: str, left: Survival) -> None:
-    assert survival("f.py", BEFORE.encode(), LANDED.encode(), final.encode()) is left
+    assert left_of(BEFORE, LANDED, final) is left
 
 
 def test_a_line_below_fewer_conditions_than_before() -> None:
     under = LANDED.replace(TWO, f"    if fast():\n    {TWO}")
-    found = survival("f.py", BEFORE.encode(), under.encode(), LANDED.encode())
+    found = left_of(BEFORE, under, LANDED)
     assert found is not Survival.WHOLE  # its own condition went
     before = BEFORE.replace("    return", "    if fast():\n        return")
     landed = before.replace("        return", f"    {TWO}        return")
     final = LANDED.replace(ONE, "    limit = 4\n")
-    assert survival("f.py", before.encode(), landed.encode(), final.encode()) is Survival.WHOLE
+    assert left_of(before, landed, final) is Survival.WHOLE
 
 
 def test_a_comment_depends_on_no_condition() -> None:
     noted = LANDED.replace(TWO, "    # check the pool and its limit\n")
     final = noted.replace("    # check", "    if fast():\n        # check")
-    assert survival("f.py", BEFORE.encode(), noted.encode(), final.encode()) is Survival.WHOLE
+    assert left_of(BEFORE, noted, final) is Survival.WHOLE
 
 
 CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")
@@ -120,12 +128,12 @@ MANY_LINES = LANDED.replace(TWO, SPLIT + SPLIT_STOP)
 )
 def test_lines_that_were_rewritten(final: str, left: Survival) -> None:
     """What they say is in the code in their place; else they were taken out, for all we know."""
-    assert survival("f.py", BEFORE.encode(), CHECKED.encode(), final.encode()) is left
+    assert left_of(BEFORE, CHECKED, final) is left
 
 
 def test_a_comment_that_went_was_no_code() -> None:
     landed = CHECKED.replace("    if not", "    # mind the size of the pool\n    if not")
-    found = survival("f.py", BEFORE.encode(), landed.encode(), CHECKED.encode())
+    found = left_of(BEFORE, landed, CHECKED)
     assert found is Survival.REWRITTEN
 
 
@@ -151,12 +159,45 @@ WRAPPED = (
     ],
 )
 def test_what_is_left_of_a_change_that_indents(final: str, left: Survival) -> None:
-    assert survival("f.py", BEFORE.encode(), WRAPPED.encode(), final.encode()) is left
+    assert left_of(BEFORE, WRAPPED, final) is left
 
 
 def test_nothing_is_left_to_be_seen_of_a_change_that_only_takes_out() -> None:
     after = BEFORE.replace("    limit = 4\n", "")
-    assert survival("f.py", BEFORE.encode(), after.encode(), after.encode()) is Survival.NONE
+    assert left_of(BEFORE, after, after) is Survival.NONE
+
+
+STEPS = [f"    step_{number}(pool)\n" for number in range(10)]
+GROWN_LINE = "    check(pool, limit, strict=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("at", "left"),
+    [(2, Survival.WHOLE), (1, Survival.NONE), (8, Survival.WHOLE), (9, Survival.NONE)],
+)
+def test_how_far_away_a_line_may_have_grown(at: int, left: Survival) -> None:
+    """Three lines up or down: farther off it is another one."""
+    landed = HEAD_OF + "".join([*STEPS[:5], TWO, *STEPS[5:]])
+    final = HEAD_OF + "".join([*STEPS[:at], GROWN_LINE, *STEPS[at:]])
+    assert left_of(HEAD_OF + "".join(STEPS), landed, final) is left
+
+
+@pytest.mark.parametrize(
+    ("at", "left"),
+    [(2, Survival.PART), (1, Survival.WHOLE), (7, Survival.PART), (8, Survival.WHOLE)],
+)
+def test_how_near_the_old_line_is_back(at: int, left: Survival) -> None:
+    old = "    limit = 4\n"
+    before, landed = (HEAD_OF + "".join([*STEPS[:5], x, *STEPS[5:]]) for x in (old, ONE))
+    back = [*STEPS[:5], ONE, *STEPS[5:]]
+    back.insert(at if at <= 5 else at + 1, old)
+    assert left_of(before, landed, HEAD_OF + "".join(back)) is left
+
+
+def test_all_that_grew_from_several_lines() -> None:
+    """One near line that none of them became changes nothing."""
+    final = LANDED.replace(TWO, f"    log.debug('begin', exc_info=None)\n{GROWN_LINE}")
+    assert left_of(BEFORE, LANDED, final) is Survival.WHOLE
 
 
 @pytest.mark.parametrize(
