@@ -207,7 +207,8 @@ def test_the_report_puts_decisions_first() -> None:
 
 def test_a_page_of_nothing() -> None:
     assert "0 patches" in render_html(report("v3"))
-    assert "Nothing to decide" in render_matrix_html(Matrix(()))
+    assert "The series has no patches." in render_html(report("v3"))
+    assert "Nothing to decide: there is no series yet." in render_matrix_html(Matrix(()))
 
 
 def raw(
@@ -694,6 +695,19 @@ class TestInABrowser:
         )
         assert (box["left"], box["right"], box["bottom"]) == (0, 390, 844)
         assert box["top"] > 844 / 4
+
+    def test_the_newest_judged_base_is_in_sight(self, chromium: Browser) -> None:
+        chromium.size(390, 844, mobile=True)
+        first, second, third = matrix().columns
+        away = [
+            replace(third, base=f"v{n}", report=None, unfetched=(f"v{n}",)) for n in range(4, 16)
+        ]
+        chromium.show(render_matrix_html(Matrix((first, second, third, *away))))
+        edges = chromium.driver.execute_script(
+            "return [...document.querySelectorAll('#grid thead th')].map("
+            "(head) => head.getBoundingClientRect().right)"
+        )
+        assert edges[3] <= 390 < edges[-1]
 
     def test_heads_stay_in_sight(self, chromium: Browser) -> None:
         bases = tuple(

@@ -6,7 +6,9 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import SOURCES, CommandLine
@@ -14,7 +16,9 @@ from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
 from patchq.files import scratch_beside
+from patchq.git.fast_import import commit_files
 from patchq.git.leftovers import packing, sweep_packs
+from patchq.git.process import Git, Result
 from patchq.git.store import open_store
 
 DEAD = 2**22 + 1  # above any process id of Linux
@@ -40,6 +44,41 @@ def test_temporary_packs_go_unless_somebody_writes_them(tmp_path: Path) -> None:
         assert left.exists()
     open_store(store)
     assert not left.exists()
+
+
+def test_an_import_goes_on_after_one_that_was_killed(tmp_path: Path) -> None:
+    files = [(f"{number}", "100644", os.urandom(200)) for number in range(200)]  # a pack, not loose
+    date = datetime(2026, 8, 1, tzinfo=UTC)
+
+    def imported(name: str) -> Path:
+        open_store(tmp_path / name)
+        commit_files(Git(tmp_path / name), "refs/heads/x", "x", date, files)
+        (pack,) = (tmp_path / name).glob("objects/pack/*.pack")
+        return pack
+
+    pack = imported("one.git")
+    open_store(tmp_path / "two.git")
+    kept = (tmp_path / "two.git/objects/pack" / pack.name).with_suffix(".keep")
+    kept.write_text("fast-import\n")
+    assert imported("two.git").name == pack.name
+    assert not kept.exists()
+
+
+def test_the_pack_of_an_import_is_being_written(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "store.git")
+    left = tmp_path / "store.git/objects/pack/tmp_pack_x"
+
+    class Watched(Git):
+        def run(self, *args: str, **options: Any) -> Result:
+            left.write_bytes(b"half")
+            sweep_packs(tmp_path / "store.git")
+            assert left.exists()
+            return super().run(*args, **options)
+
+    git = Watched(tmp_path / "store.git")
+    date = datetime(2026, 8, 1, tzinfo=UTC)
+    commit, _ = commit_files(git, "refs/heads/x", "x", date, [("a", "100644", b"a\n")])
+    assert store.objects.has(commit)
 
 
 def test_a_directory_beside_an_export_goes(tmp_path: Path) -> None:

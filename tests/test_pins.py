@@ -282,12 +282,19 @@ def test_what_upstream_itself_requires_is_compared(
     upstream.commit("Raise what is required (#7)", {"python/pyproject.toml": newer})
     upstream.commit("Fetch the newer (#8)", {"kernel/CMakeLists.txt": lists.format(2)})
     upstream.tag("v2")
-    patches = {"a.patch": upstream.patch("v1", {"a.txt": "b\n"})}
+    ends = {"X-Upstream-PR": "7"}
+    patches = {"a.patch": upstream.patch("v1", {"a.txt": "b\n"}, "Say b", trailers=ends)}
     workspace = make_workspace(upstream, patches)
     (workspace.series_path("v1") / "recipe.yaml").write_text(RECIPE)
     done = patchq("report", "v1", "--onto", "v2", "--format", "json", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["requirements"]
+    one = json.loads(done.stdout)
+    every = patchq("report", "--all", "--format", "json", cwd=workspace.root)
+    assert json.loads(every.stdout)["bases"][1]["report"] == one
+    assert one["patches"][0]["notes"][-1].startswith("ends: in v2 (")
+    comment = patchq("report", "--all", "--format", "markdown", cwd=workspace.root).stdout
+    assert "- **torch ==2.11.0 → ==2.13.0, the recipe pins ==2.11.0+cu130**" in comment
+    found = one["requirements"]
     assert found["unknown"] == []
     rows = [
         (row["name"], row["kind"], row["old"], row["new"], row["pin"]) for row in found["changes"]

@@ -90,12 +90,13 @@ class Questions(OpenWorkspace):
         progress: Progress = quiet,
     ) -> Rebased:
         """The same with the patches as they would be carried."""
-        from patchq.engine.verify.facts import with_facts
+        from patchq.engine.verify.facts import with_ends, with_facts
 
         project = self.project
         series = series or (project.series_before(onto) if onto else self.newest_series)
         judged = self._judged(project, series, onto, against, progress)
-        return with_facts(project, _with_ends(project, judged, against))
+        told = with_ends(project, judged.report, judged.source, against)
+        return with_facts(project, replace(judged, report=told))
 
     def _judged(
         self,
@@ -124,12 +125,13 @@ class Questions(OpenWorkspace):
         As many bases at once as there are ``jobs`` (default: processors).
         """
         from patchq.engine.rebase.matrix.lifecycle import lifecycle
+        from patchq.engine.verify.facts import columns_with_facts
         from patchq.engine.verify.wheel.evidence import Wheels
         from patchq.model.verdict import Matrix
 
         project = self.project
-        columns = lifecycle(project, progress, jobs=jobs).columns
-        return Matrix(Wheels(project).in_columns(columns))
+        columns = Wheels(project).in_columns(lifecycle(project, progress, jobs=jobs).columns)
+        return Matrix(tuple(columns_with_facts(project, columns)))
 
     def story(self, patch: str, onto: str | None = None, progress: Progress = quiet) -> Story:
         """One patch's life over the bases that are fetched, or on the base ``onto`` alone."""
@@ -289,15 +291,3 @@ class Questions(OpenWorkspace):
         before, after = self.files.load(old), self.files.load(new)
         name = meant_name(patch, {*before.series.names, *after.series.names})
         return compare_patch(self.project, before, after, name)
-
-
-def _with_ends(project: Project, judged: Rebased, main: str | None) -> Rebased:
-    """A note on each patch that names what it was taken from: when it ends."""
-    from patchq.engine.backport.shipped_in import ends_of
-
-    told = []
-    for patch in judged.report.patches:
-        ending = ends_of(project, judged.source.patches[patch.name], main)
-        notes = (*patch.notes, f"ends: {ending}") if ending else patch.notes
-        told.append(replace(patch, notes=notes))
-    return replace(judged, report=replace(judged.report, patches=tuple(told)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import datetime
 
+from patchq.git.leftovers import packing
 from patchq.git.objects import encode_path
 from patchq.git.process import EMAIL, IDENTITY, Git
 from patchq.model.ids import CommitId, TreeId, commit_id, tree_id
@@ -34,6 +36,7 @@ def commit_files(
         parts.append(b'M %b inline "%b"\n' % (mode.encode(), quoted))
         parts.append(b"data %d\n%b\n" % (len(content), content))
     parts.append(b'get-mark :1\nls :1 ""\ndone\n')
-    out = git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts)).stdout
+    with packing(git.directory) if git.directory else nullcontext():
+        out = git.run("fast-import", "--quiet", "--done", "--force", stdin=b"".join(parts)).stdout
     commit, tree_line = out.decode().splitlines()
     return commit_id(commit), tree_id(tree_line.split()[2])

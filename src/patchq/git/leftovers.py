@@ -21,9 +21,14 @@ def packing(store: Path) -> Iterator[None]:
 
 
 def sweep_packs(store: Path) -> None:
-    """Remove what killed processes of git left in ``store``, unless one is at work there."""
+    """Remove what killed processes of git left in ``store``, unless one is at work there.
+
+    A ``.keep`` is there while a pack is written; git-fast-import(1) refuses to write a pack again
+    that has one.
+    """
     objects = store / "objects"
     left = [*objects.glob("pack/tmp_*"), *objects.glob("pack/.tmp-*"), *objects.glob("tmp_*")]
+    left += objects.glob("pack/*.keep")
     if not left:
         return
     with suppress(OSError):

@@ -135,7 +135,9 @@ def _open(matrix: Matrix, links: CommitLinks, detail: int) -> Iterator[str]:
     for number, column in enumerate(reversed(matrix.open)):
         if column.report is None:
             continue
-        told = "\n\n".join(_decisions(column.report, links, detail))
+        told = "\n\n".join(
+            [*_decisions(column.report, links, detail), *_requirements(column.report)]
+        )
         if told and not number:
             yield f"**{escape(column.base)}**\n\n{told}"
         elif told:

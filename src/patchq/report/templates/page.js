@@ -176,12 +176,17 @@ document.addEventListener("DOMContentLoaded", () => {
       else if (box.bottom > bottom) scrollBy(0, box.bottom - bottom + 4);
     }
   };
+  const toNewest = () => { // the newest base that was judged at the right edge
+    const heads = [...grid.tHead.rows[0].cells].slice(1).filter((cell) => cell.offsetParent);
+    const last = heads.findLast((cell) => !cell.classList.contains("blank")) ?? heads.at(-1);
+    if (last) frame.scrollLeft = last.offsetLeft + last.offsetWidth - frame.clientWidth;
+  };
   const measure = () => {
     const scrolled = frame.classList.contains("scrolls");
     const wide = grid.scrollWidth > frame.clientWidth + 1;
     if (wide === scrolled) return;
     frame.classList.toggle("scrolls", wide);
-    if (wide) frame.scrollLeft = frame.scrollWidth; // the newest bases first
+    if (wide) toNewest();
   };
   const unfolded = () => grid.classList.contains("unfolded");
   const unfold = (wanted) => {
@@ -190,7 +195,7 @@ document.addEventListener("DOMContentLoaded", () => {
     $("unfold").textContent = wanted ? "Show fewer bases" : $("unfold").dataset.more;
     grid.classList.toggle("many", [...grid.tHead.rows[0].cells].filter((cell) => wanted || !cell.classList.contains("away")).length > 9);
     measure();
-    frame.scrollLeft = frame.scrollWidth;
+    toNewest();
   };
   if ($("unfold")) {
     $("unfold").dataset.more = $("unfold").textContent;
