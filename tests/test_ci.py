@@ -434,7 +434,7 @@ def test_pre_commit_runs_the_hook(forge: Forge, tmp_path: Path) -> None:
     (forge.workspace.series_path("v1") / "series").write_text("a.patch\na.patch\n")
     done = forge.shell(command)
     assert done.returncode == 1
-    assert "stands twice in the series" in done.stdout
+    assert "is listed twice in the series" in done.stdout
 
 
 LINT = """\

@@ -109,7 +109,7 @@ def test_an_import_where_no_series_was_begins_anew_and_says_it(
     (workspace.root / "fix.patch").write_bytes(upstream.patch("v3", {"a.txt": changed(A, 9)}))
     done = patchq("import", "fix.patch", "--tag", "v3", cwd=workspace.root)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "series/v3 starts anew: imported, not rebased from v2" in done.stderr
+    assert "series/v3 starts over: imported, not rebased from v2" in done.stderr
     assert lost(workspace, "v3") == []
     three = lifecycle(open_project(workspace, upstream)).columns[2].patch("three.patch")
     assert three is not None  # nobody decided on it there

@@ -343,7 +343,7 @@ def test_guards_choose_the_patches(
     [
         ("late.patch\n", "which is missing from the series"),
         ("first.patch #+fast\nlate.patch\n", "which is off under this selection (#+fast)"),
-        ("late.patch\nfirst.patch\n", "which stands behind it"),
+        ("late.patch\nfirst.patch\n", "which comes after it"),
     ],
 )
 def test_what_a_patch_requires_comes_first(

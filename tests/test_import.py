@@ -205,7 +205,7 @@ def test_a_mailbox_gives_a_patch_for_each_mail_and_passes_over_the_cover_letter(
     cover = mails[0].split(b"diff --git")[0].replace(b"Say ten", b"Cover")
     done = bench.run(bench.write("all.mbox", b"".join([cover, *mails])))
     assert done.returncode == 0, done.stderr
-    assert "all.mbox, mail 1: no diff in it: passed over" in done.stderr
+    assert "all.mbox, mail 1: no diff in it: skipped" in done.stderr
     assert bench.series() == "Say-ten.patch\nSay-twenty.patch\n"
     assert [bench.patch("Say-ten.patch"), bench.patch("Say-twenty.patch")] == mails
 
@@ -614,7 +614,7 @@ def test_a_date_that_git_cannot_write_is_said(bench: Bench, date: str) -> None:
     mail = f"From: A <a@b>\nDate: {date}\nSubject: s\n\nwords\n---\n".encode()
     done = bench.run(bench.write("x.patch", mail + bench.upstream.bare_diff("v1", EDIT)))
     assert done.returncode == 0, done.stderr
-    assert "cannot be read: the present one stands in for it" in done.stderr
+    assert "cannot be read: the current one is used" in done.stderr
 
 
 def test_a_file_in_the_place_of_a_directory_is_refused(bench: Bench) -> None:

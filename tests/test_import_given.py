@@ -91,7 +91,7 @@ def test_a_commit_without_a_diff_is_said(bench: Bench) -> None:
         bench.write("l.patch", bench.upstream.git("log", "-p", "--reverse", f"v1..{two}"))
     )
     assert done.returncode == 0, done.stderr
-    assert "no diff in it: passed over (Nothing at all)" in done.stderr
+    assert "no diff in it: skipped (Nothing at all)" in done.stderr
     assert len(bench.series().split()) == 2
 
 

@@ -333,7 +333,7 @@ def test_what_was_taken_out_is_told_of_the_commit_that_did_it() -> None:
     assert evidence == (
         ("both", "took f hunk 1, f hunk 3 out again, which early had brought", ("f",)),
         ("early", "took part of f hunk 4 out again, which early had brought", ("f",)),
-        ("both", "brought f hunk 2, which was taken out again later", ("f",)),
+        ("both", "brought f hunk 2, which was removed again later", ("f",)),
     )
 
 

@@ -245,7 +245,7 @@ def test_what_landed_in_parts_of_different_fates(upstream: Miniature) -> None:
     (merged,) = shown(report, EvidenceKind.MERGED)
     assert (merged.commit, merged.text) == (
         landed,
-        "2 of 2 hunks landed here; part was taken out again",
+        "2 of 2 hunks landed here; part was removed again",
     )
     (undone,) = shown(report, EvidenceKind.UNDONE)
     assert undone.commit == out

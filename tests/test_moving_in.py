@@ -140,7 +140,7 @@ def test_names_that_commits_tell_are_kept(place: Place) -> None:
     place.edit("line 30", "line thirty")
     place.commit("Local only\n\nGbp-Pq: Ignore")
     done = place.start("ours", "--repo=.")
-    assert "Gbp-Pq: Ignore (Local only): passed over" in done.stderr
+    assert "Gbp-Pq: Ignore (Local only): skipped" in done.stderr
     assert place.series() == "Ten.patch\n20.patch\n"
     for name in ("Ten.patch", "20.patch"):
         assert "Gbp-Pq" not in place.patch(name)
@@ -168,7 +168,7 @@ def test_a_merge_of_upstream_is_no_patch(place: Place) -> None:
     place.git("merge", "-q", "--no-ff", "-m", "Merge v2", "v2")
     tree = place.git("rev-parse", "HEAD^{tree}").strip()
     done = place.start("ours", "--repo=.", "--tag=v2")
-    assert "a merge of upstream (Merge v2): passed over, v2 has that side" in done.stderr
+    assert "a merge of upstream (Merge v2): skipped, v2 has that side" in done.stderr
     assert place.series("v2") == "Say-ten.patch\n"
     assert place.tree("v2") == tree
 
@@ -189,7 +189,7 @@ def test_a_quilt_directory(place: Place) -> None:
     place.tool("quilt", "pop", "-a")
     done = place.start("debian/patches", "--tag=v1")
     assert done.returncode == 0
-    assert "not taken, it stands after the last patch: # old.patch" in done.stderr
+    assert "not taken, it comes after the last patch: # old.patch" in done.stderr
     assert place.series() == "# the words\nten.patch\n# why\nsub/20.patch #+words\n"
     place.tree("v1", "--with", "words")
     place.git("checkout", "-q", "-f", "--detach", "v1")
@@ -252,7 +252,7 @@ def test_a_stgit_stack_and_what_it_exports(place: Place) -> None:
     place.tool("stg", "pop")
     done = place.start("ours", "--repo=.")
     assert place.series() == "ten.patch\ntwenty.patch\n"
-    assert "the patch thirty of the stack is not applied: passed over" in done.stderr
+    assert "the patch thirty of the stack is not applied: skipped" in done.stderr
     tree = place.git("rev-parse", "HEAD^{tree}").strip()
     place.tool("stg", "export", "-d", "out")
     place.tool("stg", "export", "-d", "again")
@@ -355,9 +355,9 @@ def test_triage_and_take(place: Place) -> None:
     assert set(rows["ten.patch"]["fits"].values()) == {"applies"}
     taken = place.patchq("import", pile, "--take", cwd=place.root)
     assert taken.returncode == 1, taken.stderr
-    assert "docker.patch: for another repository, passed over" in taken.stderr
+    assert "docker.patch: for another repository, skipped" in taken.stderr
     assert place.series("v1") == place.series("v2") == "ten.patch\n"
-    assert "series/v2 starts anew" in taken.stderr
+    assert "series/v2 starts over" in taken.stderr
     undone = place.patchq("undo", cwd=place.root)
     assert re.fullmatch(r"took back `import \S+/pile --take \(v1, v2\)`\n", undone.stdout)
     assert not any((place.root / "series" / tag).exists() for tag in ("v1", "v2"))

@@ -128,7 +128,7 @@ def test_a_patch_that_waits_is_asked_for_where_the_command_is_about_it(waiting: 
 
 def test_what_a_patch_waits_for_comes_in_and_takes_its_place(waiting: Bench) -> None:
     waiting.run("import", "absent.patch", "--tag", "v1", "--guard", "later")
-    assert "stands behind it" in waiting.run("move", "absent.patch", "--before", "gate.patch")
+    assert "comes after it" in waiting.run("move", "absent.patch", "--before", "gate.patch")
     gate = waiting.files()["gate.patch"]
     assert "left as it is" not in waiting.run("move", "three.patch", "--first")
     assert waiting.files()["gate.patch"] == gate
@@ -212,7 +212,7 @@ def test_a_patch_is_not_moved_below_what_it_needs(stack: Bench) -> None:
     before = stack.files()
     assert "second.patch does not merge" in stack.run("move", "second.patch", "--first", code=1)
     said = stack.run("move", "third.patch", "--first", code=1)
-    assert "third.patch requires first.patch, which would stand behind it" in said
+    assert "third.patch requires first.patch, which would come after it" in said
     assert stack.files() == before
 
 

@@ -49,7 +49,7 @@ class ImportOptions:
 class ImportResult:
     """What became of the patches that were found for one series.
 
-    ``begins`` says why the series starts anew, if it does.
+    ``begins`` says why the series starts over, if it does.
     """
 
     tag: str

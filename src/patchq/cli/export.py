@@ -229,7 +229,7 @@ def _say_packing(run: Session, exported: Exported, prepared: Prepared) -> None:
 
 
 def _proof(run: Session, prepared: Prepared, fuzz: int) -> dict[str, bytes]:
-    """The result of verifying what is to be exported; raises where it fails."""
+    """The result of verifying what is to be exported; raises if it fails."""
     with run.progress(f"verifying {prepared.base.name}") as progress:
         return run.api.proof(prepared, fuzz, progress=progress)
 

@@ -61,7 +61,7 @@ def import_patches(
         typer.Option("--directory", metavar="DIR", help="The paths are below DIR of the tree."),
     ] = None,
     recount: Annotated[
-        bool, typer.Option("--recount", help="Count hunks anew whose @@ line says other numbers.")
+        bool, typer.Option("--recount", help="Recount hunks whose @@ line has wrong counts.")
     ] = False,
     keep_going: KeepGoing = False,
     take: Annotated[

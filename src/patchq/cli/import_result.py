@@ -82,7 +82,7 @@ def say_failures(here: Session, batch: Batch, errors: Iterable[InputError]) -> N
         here, (*errors, *(one.error for one in batch.failures)), "not imported: ", hint=True
     )
     for one in batch.there:
-        here.notice(f"passed over: {one.error}")
+        here.notice(f"skipped: {one.error}")
 
 
 def text(result: ImportResult, *, dry_run: bool) -> str:

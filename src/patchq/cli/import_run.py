@@ -66,7 +66,7 @@ def bring(
 def say(here: Session, result: ImportResult) -> None:
     """Say on stderr what is no result."""
     if result.begins is not None:
-        here.notice(f"series/{result.tag} starts anew: {result.begins}")
+        here.notice(f"series/{result.tag} starts over: {result.begins}")
     own = (notice for one in result.batch.imported for notice in one.notices)
     import_result.say_notices(here, (*result.found.notices, *result.batch.notices, *own))
     import_result.say_failures(here, result.batch, result.found.errors)

@@ -82,8 +82,8 @@ def _take(
         typer.echo(render_document(document), nl=False)
     for file in answer.files:
         if file.other:
-            here.notice(f"{file.place}: for another repository, passed over")
+            here.notice(f"{file.place}: for another repository, skipped")
         elif file.best is None:
             why = "upstream has it" if file.there else file.problem
-            here.notice(f"{file.place}: passed over: {why}")
+            here.notice(f"{file.place}: skipped: {why}")
     return int(any(one.has_failures for one in brought))

@@ -38,7 +38,7 @@ def rebase(
         bool, typer.Option("--replace", help="Replace the series that is there already.")
     ] = False,
     continue_rebase: Annotated[
-        bool, typer.Option("--continue", help="Go on with what stands in .patchq/worktree.")
+        bool, typer.Option("--continue", help="Continue with what is in .patchq/worktree.")
     ] = False,
     skip: Annotated[
         bool, typer.Option("--skip", help="Leave out the patch it stopped at, and go on.")

@@ -40,7 +40,7 @@ def written_words(changes: DirectoryChanges, *, dry_run: bool) -> str:
 
 
 def asked_reason(reason: str | None, question: str) -> str:
-    """The reason given, or on a terminal asked for; raises where there is none."""
+    """The reason given, or on a terminal asked for; raises if there is none."""
     import sys
 
     if reason is None and sys.stdin.isatty():

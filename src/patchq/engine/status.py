@@ -19,7 +19,7 @@ from patchq.model.workspace import Workspace
 
 _Found = TypeVar("_Found")
 
-_NOT_WHOLE = "the worktree is missing or incomplete: `patchq rebase --continue` sets it up anew"
+_NOT_WHOLE = "the worktree is missing or incomplete: `patchq rebase --continue` sets it up again"
 
 
 def find_status(workspace: Workspace, location: str | None) -> Status:

@@ -123,7 +123,7 @@ class History:
         return tuple(commit for commit in _commits(output) if commit.oid not in self.ends)
 
     def edits(self, old: CommitId, new: CommitId, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
-        """The edits of ``paths`` between two commits, newest first; merges are passed over."""
+        """The edits of ``paths`` between two commits, newest first; merges are skipped."""
         output = self._git.run(
             "--literal-pathspecs",
             "log",

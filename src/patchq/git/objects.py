@@ -58,7 +58,7 @@ class DamagedObjectError(UpstreamError):
         super().__init__(
             f"object {oid} is damaged: its content is not what its id says",
             hint="`git fsck` in the clone that lends its objects, or in .patchq/store.git, says "
-            "more; lend another clone with --upstream, or fetch anew.",
+            "more; lend another clone with --upstream, or fetch again.",
         )
         self.oid = oid
 

@@ -149,8 +149,8 @@ class MissingObjects:
     def _scopes(self) -> tuple[_Scope, ...]:
         """What the batches of a run take, one after another."""
         return (
-            _Scope("of the bases and what lies between them", self._missing_as_asked),
-            _Scope("of all locked bases and what lies between them", self._missing_nearby),
+            _Scope("of the bases and what is between them", self._missing_as_asked),
+            _Scope("of all locked bases and what is between them", self._missing_nearby),
             _Scope("of the rest of history", self._missing),
         )
 

@@ -252,7 +252,7 @@ class Git:
 
 @cache
 def require_version() -> tuple[int, ...]:
-    """git's version; raises where it is older than :data:`MINIMUM_VERSION`."""
+    """git's version; raises if it is older than :data:`MINIMUM_VERSION`."""
     text = Git().text("version")
     match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     found = tuple(int(part) for part in match.groups(default="0")) if match else (0,)

@@ -35,7 +35,7 @@ _MODE = re.compile(r"\s*0*([0-7]{1,6})(?:\s|$)")
 _REGULAR = re.compile(r"100[0-7]{3}")
 _LINK_MODES = ("120000", "160000")
 NAMED_HINT = (
-    "The diff only names it, so it would be lost. Make the diff anew: `diff -ruN` or "
+    "The diff only names it, so it would be lost. Make the diff again: `diff -ruN` or "
     "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
 )
 _REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
@@ -240,7 +240,7 @@ class _Reader:
                     *span.says, *span.found
                 ),
                 "Restore the lines that are missing; or, if the lines are right and only the "
-                "counts are not, `patchq import --recount` counts them anew.",
+                "counts are not, `patchq import --recount` recounts them.",
             )
         if span.says == (0, 0):
             raise self._error(span.start, "corrupt hunk: it changes nothing")

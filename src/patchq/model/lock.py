@@ -212,7 +212,7 @@ def read_lock(raw: bytes, where: Where) -> Lock:
 
 
 def check_base_name(name: str) -> None:
-    """Raise :class:`InputError` where ``name`` cannot be the name of a base."""
+    """Raise :class:`InputError` if ``name`` cannot be the name of a base."""
     if not _NAME.fullmatch(name):
         raise InputError(f"{name!r} cannot be the name of a base: must be {_NAME_WORDS}")
 

@@ -79,7 +79,7 @@ def _re2() -> tuple[Any, Any]:
         import re2  # 20 ms; only where a pattern is used
     except ImportError as error:
         raise ValueError(
-            "google-re2 is not installed (it is among patchq's requirements: install them anew)"
+            "google-re2 is not installed (it is among patchq's requirements: install them again)"
         ) from error
 
     options = re2.Options()

@@ -208,7 +208,7 @@ def read_series(raw: bytes, where: Where) -> Series:
             continue
         if entry.name in seen:
             raise InputError(
-                f"{entry.name} stands twice in the series, first on line {seen[entry.name]}",
+                f"{entry.name} is listed twice in the series, first on line {seen[entry.name]}",
                 where=here,
                 hint="Take one of the two lines out; use guards for variants.",
             )
@@ -265,7 +265,7 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
 
 
 def check_name(name: str, here: Where) -> None:
-    """Raise :class:`InputError` where ``name`` cannot be the name of a patch in a series."""
+    """Raise :class:`InputError` if ``name`` cannot be the name of a patch in a series."""
     if _CONTROL.search(name):
         raise InputError(
             f"{name!r} holds a control character",
@@ -313,7 +313,7 @@ def _read_guards(comment: list[str], here: Where) -> tuple[Guard, ...]:
         match = None if _CONTROL.search(word) else _GUARD.match(word)
         if free or match is None:
             raise InputError(
-                f"guard {word!r} stands after a comment" if free else f"bad guard {word!r}",
+                f"guard {word!r} comes after a comment" if free else f"bad guard {word!r}",
                 where=here,
                 hint="Guards follow the name, before any comment: name.patch #+with #-without",
             )

@@ -40,7 +40,7 @@ _REMEMBERED: dict[Memory, str] = {
     Memory.RESURFACED: "retired, needed again",
     Memory.HELD: "waits for a decision",
     Memory.UNKNOWN: "retired, cannot be judged here",
-    Memory.LOST: "not in this series, and nobody recorded why",
+    Memory.LOST: "not in this series, and no record says why",
 }
 MARKS: dict[str, Mark] = {
     mark.word: mark

@@ -62,7 +62,7 @@ def update_notes(
         raise InputError(
             "a generated part has no end",
             where=Where(file),
-            hint="Put back the line <!-- /patchq --> behind it, or write the notes elsewhere.",
+            hint="Put back the line <!-- /patchq --> after it, or write the notes elsewhere.",
         )
     known = set(_BLOCK.findall(old))
     text = _BLOCK.sub(

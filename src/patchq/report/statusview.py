@@ -91,7 +91,7 @@ def _edit(writer: Writer, edit: EditStatus) -> None:
         writer.words(edit.problem, style="bold red")
         return
     writer.words(f"Its patches are commits in {edit.worktree}. Then one of:")
-    writer.words("  patchq refresh       write back what stands there")
+    writer.words("  patchq refresh       write back what is there")
     writer.words("  patchq edit --abort  forget it")
 
 

@@ -18,7 +18,7 @@ _SOLVE = (
 _SKIP = ("patchq rebase --skip --reason WHY", "leave this patch out")
 _ABORT = ("patchq rebase --abort", "forget the rebase")
 _MERGE_WAYS = (
-    ("patchq rebase --continue", "go on with what stands there"),
+    ("patchq rebase --continue", "continue with what is there"),
     _SKIP,
     _ABORT,
 )

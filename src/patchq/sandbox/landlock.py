@@ -39,7 +39,7 @@ def version() -> int:
 def restrict(*, reads: Iterable[str], writes: Iterable[str], executes: Iterable[str]) -> None:
     """Leave this thread, and what it starts, nothing but these paths. There is no way back.
 
-    ``reads`` hold for all below a directory; paths that are not there are passed over. Raises
+    ``reads`` hold for all below a directory; paths that are not there are skipped. Raises
     OSError if the kernel refuses.
     """
     abi = version()

@@ -205,7 +205,7 @@ class Backporter:
         return self._restacker.tree(entries, self._patches)
 
     def _refuse_known(self, change: UpstreamChange) -> None:
-        """Raise where the base or a patch that it would stand on says that it is there."""
+        """Raise if the base or a patch that it would stand on says that it is there."""
         if (
             change.commit is not None
             and self._base.archive is None

@@ -53,7 +53,7 @@ class Sources:
 
         A number is a pull request, ``pull/N`` its head as upstream has it, ``A..B`` the commits
         between two, anything else a commit. Raises :class:`InputError` or :class:`UpstreamError`
-        where it is not to be found.
+        if it is not to be found.
         """
         if match := _NUMBER.fullmatch(request):
             return self._pull_request(int(match[1]))
@@ -97,7 +97,7 @@ class Sources:
             undone = self._undone(change, commit, mentions)
             if undone is not None:
                 notices.append(
-                    f"{commit.oid[:12]} ({commit.subject}) was taken out again by {undone.oid[:12]}"
+                    f"{commit.oid[:12]} ({commit.subject}) was removed again by {undone.oid[:12]}"
                 )
             elif change.after or change.left_out:
                 return Located((change,), tuple(notices))

@@ -22,7 +22,7 @@ def is_trusted(workspace: Workspace, base: Base) -> bool:
 
 
 def trust(workspace: Workspace, base: Base) -> bool:
-    """Record that the tree of ``base`` is trusted; False where it was already.
+    """Record that the tree of ``base`` is trusted; False if it was already.
 
     Raises as :func:`is_trusted` does, and :class:`~patchq.errors.PatchqError` if the disk
     refuses.

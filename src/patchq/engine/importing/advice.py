@@ -56,7 +56,7 @@ class Adviser:
                 "anything outside the tree."
             )
         if _NO_DIFF.search(reason):
-            return "git cannot read it; make it anew with `git diff` or `diff -u`."
+            return "git cannot read it; make it again with `git diff` or `diff -u`."
         if needs:
             return (
                 f"Bring what it needs first: `patchq backport {' '.join(needs)} "
@@ -67,7 +67,7 @@ class Adviser:
             path, (hunk, *_) = next(iter(failed.items()))
             if all(line[:1] in (b"-", b"+") for line in hunk.lines):
                 return (
-                    "It has no lines of context to find its place by; make it anew without -U0, "
+                    "It has no lines of context to find its place by; make it again without -U0, "
                     "`git diff` and `diff -u` write three."
                 )
             if _differs_in_blanks(hunk, self._objects.content(tree, path)):

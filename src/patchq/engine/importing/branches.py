@@ -83,7 +83,7 @@ class BranchReader:
                 patches.append(_named_apart(given, patches))
         for oid, name in names.items():
             if oid not in commits and not self._history.contains(oid, tip):
-                text_ = f"the patch {name} of the stack is not applied: passed over"
+                text_ = f"the patch {name} of the stack is not applied: skipped"
                 notices.append(Notice(Where(branch), text_))
         return BranchPatches(start, tuple(patches), tuple(notices))
 
@@ -114,7 +114,7 @@ class BranchReader:
             return None
         base = self._tree(parents[0]) if parents else self._store.objects.tree_of({})
         if base == details.info.tree:
-            say(f"changes nothing ({subject}): passed over")
+            say(f"changes nothing ({subject}): skipped")
             return None
         if len(parents) > 1:
             say(f"a merge ({subject}): one patch of all that it brought to its first parent")
@@ -128,7 +128,7 @@ class BranchReader:
         )
         header = Patch("", raw).header
         if any(value.strip().lower() == "ignore" for value in header.fields("Gbp-Pq")):
-            say(f"Gbp-Pq: Ignore ({subject}): passed over")
+            say(f"Gbp-Pq: Ignore ({subject}): skipped")
             return None
         told = names.get(oid) or told_name(header) or slug(header.subject) or oid[:12]
         return Given(place, patch_name(told), raw)
@@ -142,7 +142,7 @@ class BranchReader:
 
     def _merge_of_upstream(self, details: CommitDetails, onto: Base) -> Iterator[str]:
         subject = details.info.subject
-        yield f"a merge of upstream ({subject}): passed over, {onto.name} has that side"
+        yield f"a merge of upstream ({subject}): skipped, {onto.name} has that side"
         ours, theirs = details.info.parents[:2]
         base = self._history.merge_base(ours, theirs)
         if base is None:

@@ -181,7 +181,7 @@ class Importer:
         return imported
 
     def _known(self, given: Given, raw: bytes) -> NoFitError | AllThereError | None:
-        """The error to raise where a patch of the series makes the very same change."""
+        """The error to raise if a patch of the series makes the very same change."""
         wanted = _hunks(Patch(given.name, raw))
         for name, patch in self._patches.items():
             if wanted and _hunks(patch) == wanted:
@@ -217,7 +217,7 @@ class Importer:
             )
         if (self._directory.path / given.name).exists():
             raise InputError(
-                f"a file {given.name} lies in the directory of the series, but not in the series",
+                f"a file {given.name} is in the directory of the series, but not in the series",
                 where=where,
                 hint="Remove it, or import under another name with --name.",
             )
@@ -305,7 +305,7 @@ def _remarks(fit: Fit, date: str | None) -> Iterator[str]:
     if fit.read_as is not None:
         yield f"its paths are those of the tree with {fit.read_as}"
     if header.date and date is None:
-        yield f"the date {header.date!r} cannot be read: the present one stands in for it"
+        yield f"the date {header.date!r} cannot be read: the current one is used"
 
 
 def _end_notices(

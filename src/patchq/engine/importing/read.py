@@ -57,7 +57,7 @@ _NOT_A_PATCH = (
     (
         re.compile(rb"\A(?:\xff\xfe|\xfe\xff|[!-~]\0[ -~]\0|\0[!-~]\0[ -~])"),
         "UTF-16 text, as PowerShell's > writes it",
-        "Make it anew with `git diff --output=FILE`, or convert it: iconv -f UTF-16 -t UTF-8.",
+        "Make it again with `git diff --output=FILE`, or convert it: iconv -f UTF-16 -t UTF-8.",
     ),
     (
         re.compile(rb"\A.{257}ustar", re.S),
@@ -74,7 +74,7 @@ _NOT_A_PATCH = (
     (
         re.compile(rb"^\x1b\[[\d;]*m(?:diff --git |--- )", re.M),
         "a diff in the colours of a terminal",
-        "Make it anew with `git diff --no-color`.",
+        "Make it again with `git diff --no-color`.",
     ),
     (
         re.compile(rb"\A(?:>.*\n)*> ?(?:diff --git |--- ).*\n(?:>.*\n)*\Z"),
@@ -90,7 +90,7 @@ _NOT_A_PATCH = (
     (
         re.compile(rb"^\*{15}.*\r?\n\*\*\* \d+(?:,\d+)? \*\*\*\*", re.M),
         "a context diff",
-        "Make it anew with `diff -u`, or convert it: filterdiff --format=unified.",
+        "Make it again with `diff -u`, or convert it: filterdiff --format=unified.",
     ),
 )
 _NORMAL_DIFF = re.compile(rb"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] ", re.M)
@@ -143,7 +143,7 @@ def read_given(
 ) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
     """The patches in a file, in the order in which they stand there.
 
-    Parts without a diff (a cover letter, a merge) are passed over with a notice. Raises
+    Parts without a diff (a cover letter, a merge) are skipped with a notice. Raises
     :class:`InputError` where ``name`` is given for several patches, or for something that is no
     unified diff.
     """
@@ -172,7 +172,7 @@ def read_given(
             notices += _prose_notice(given)
         else:
             subject = f" ({patch.header.subject})" if patch.header.subject else ""
-            notices.append(Notice(Where(place), f"no diff in it: passed over{subject}"))
+            notices.append(Notice(Where(place), f"no diff in it: skipped{subject}"))
     if not patches:
         raise InputError(f"none of its {len(parts)} {noun}s holds a diff", where=Where(file))
     return tuple(patches), tuple(notices)
@@ -245,7 +245,7 @@ def _unpacked(file: str, raw: bytes) -> tuple[bytes, str, list[Notice]]:
         raise InputError(
             "this is what plain diff(1) writes, not a unified diff",
             where=Where(file),
-            hint="Make it anew with `diff -u`: without context nothing tells where a change goes.",
+            hint="Make it again with `diff -u`: without context nothing says where a change goes.",
         )
     return raw, title, notices
 

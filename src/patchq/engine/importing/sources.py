@@ -102,7 +102,7 @@ def _read_directory(path: Path, shown: str, found: Collected) -> None:
         )
     others = len(files) - len(chosen)
     if others:
-        found.notices.append(Notice(Where(shown), f"{others} other files passed over"))
+        found.notices.append(Notice(Where(shown), f"{others} other files skipped"))
     for file in chosen:
         found.add_file(str(PurePath(shown, file.name)), file.read_bytes())
 
@@ -130,7 +130,7 @@ def _read_series(series: Path, found: Collected) -> None:
             found.patches.append(named)
             above = []
     found.notices += [
-        Notice(Where(str(series)), f"not taken, it stands after the last patch: {text}")
+        Notice(Where(str(series)), f"not taken, it comes after the last patch: {text}")
         for text in above
     ]
 

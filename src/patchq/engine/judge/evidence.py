@@ -70,7 +70,7 @@ class EvidenceMaker:
             place = f" in {some(found.files)}" if found.files else ""
             more = f" and {len(found.lines) - 1} more" if len(found.lines) > 1 else ""
             first = found.lines[0].decode(errors="replace")
-            text = f"{where} takes out what stands elsewhere{place}: {first!r}{more}"
+            text = f"{where} removes what exists elsewhere{place}: {first!r}{more}"
         commit = found.trail.landed
         return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=found.files[:5])
 
@@ -86,9 +86,9 @@ class EvidenceMaker:
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
             elif any(trail.fate is LandedState.HALF for trail in group):
-                text = f"{count} of {total} hunks landed here; part was taken out again"
+                text = f"{count} of {total} hunks landed here; part was removed again"
             elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
-                text = f"{count} of {total} hunks landed here; what they take out stands elsewhere"
+                text = f"{count} of {total} hunks landed here; what they remove exists elsewhere"
             elif any(trail.once_landed for trail in group):
                 text = f"{count} of {total} hunks landed here; their lines were rewritten since"
             elif any(trail.end is not MergeState.EMPTY for trail in group):
@@ -122,7 +122,7 @@ class EvidenceMaker:
             text = f"took {part}{_hunks(group)} out again, which {some(list(landed))} had brought"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         for commit, group in by_commit((t.landed, t) for t in taken if not t.undone):
-            text = f"brought {_hunks(group)}, which was taken out again later"
+            text = f"brought {_hunks(group)}, which was removed again later"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         changed = [t for t in trails if t.fate is LandedState.REWRITTEN and t.undone]
         for commit, group in by_commit((t.undone, t) for t in changed):

@@ -84,7 +84,7 @@ class Judge:
         verdict = ruled[0] if ruled else Verdict.CONFLICT
         requires = Evidence(
             EvidenceKind.REQUIRES,
-            "requires itself: nothing can stand before it"
+            "requires itself: nothing can come before it"
             if patch.name in missing
             else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
         )

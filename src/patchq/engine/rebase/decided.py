@@ -57,7 +57,7 @@ def _decided(patch: PatchReport, record: Retired | None, directory: SeriesDirect
     name = patch.name
     later = sorted(directory.lineage.successors_of(name) - {name})
     if not later and name not in directory.series.names:
-        # the series begins anew: nothing was decided of it there
+        # the series starts over: nothing was decided of it there
         return replace(patch, notes=(*patch.notes, f"not in the series on {directory.tag}"))
     notes = [f"goes on as {', '.join(later)}"] if later else []
     if patch.action not in (Action.REVIEW, Action.DROP):

@@ -124,7 +124,7 @@ def rebase_series(
 
 
 def refuse_existing(workspace: Workspace, tag: str) -> None:
-    """Raise :class:`InputError` where ``tag`` has a series already."""
+    """Raise :class:`InputError` if ``tag`` has a series already."""
     if workspace.series_path(tag).exists():
         missing = [gap for gap in gaps(workspace, tag) if gap.carried]
         bring = f"{port_command(missing)} brings what it lacks. " if missing else ""

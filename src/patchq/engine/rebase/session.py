@@ -118,7 +118,7 @@ def continue_rebase(project: Project, progress: Progress = quiet) -> tuple[Decid
     """Take what stands in the worktree, and go on from there.
 
     Raises :class:`FindingsError` if something is unsolved, naming it, and :class:`InputError`
-    where the rebase's input is not what it was.
+    if the rebase's input is not what it was.
     """
     operation = resume(project)
     if operation.stopped is None:
@@ -329,7 +329,7 @@ def _refuse_unmerged(stop: Stop) -> NoReturn:
 
 
 def _wanted(project: Project, operation: Operation, stop: Stop | None) -> WorktreeLayout:
-    """What the worktree is for this stop; raises where it is not what was laid out."""
+    """What the worktree is for this stop; raises if it is not what was laid out."""
     if stop is not None and stop.collision is not None:
         wanted = _layout(project, operation, stop.collision)
         if stop.report.name == operation.stopped and wanted.identity == operation.layout:

@@ -2,7 +2,7 @@
 
 Every patch of the series before, in the lock's order, is in a series or in its memory with a
 reason; so is what that series remembers, and its recipe. A patch that was renamed, folded or split
-is known by the record that this left. A series may say that it begins anew.
+is known by the record that this left. A series may say that it starts over.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def series_before(workspace: Workspace, tag: str, together: Iterable[str] = ()) 
 
 
 def gaps(workspace: Workspace, tag: str) -> tuple[Gap, ...]:
-    """What vanished on the way to the series on ``tag``; nothing where it begins anew.
+    """What vanished on the way to the series on ``tag``; nothing where it starts over.
 
     Raises :class:`~patchq.errors.InputError` if a series or its memory cannot be read.
     """

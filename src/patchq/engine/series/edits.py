@@ -264,7 +264,7 @@ def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()
 
 
 def _require_works(restacker: Restacker, works: Mapping[str, Work], names: Iterable[str]) -> None:
-    """Raise where nobody can tell what one of the patches ``names`` does to the base."""
+    """Raise if nobody can tell what one of the patches ``names`` does to the base."""
     for name in names:
         if name not in works:
             waits = next((n for n in restacker.notices if n.split()[0] == name), None)

@@ -167,7 +167,7 @@ def _check_files(
             yield Finding(Severity.ERROR, Code.MISSING_FILE, where, text)
     for name in strays:
         where = Where(str((directory / name).relative_to(workspace.root)))
-        text = "stands in the directory but not in the series"
+        text = "is in the directory but not in the series"
         yield Finding(Severity.WARNING, Code.STRAY_FILE, where, text)
 
 

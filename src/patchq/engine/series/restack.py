@@ -98,7 +98,7 @@ class Restacker:
         """What each patch of a series does, by name; those that the base covers, less ``without``.
 
         One that is left as it is has none. Raises
-        :class:`~patchq.engine.series.stack.PatchRefusedError` where another one does not apply; if
+        :class:`~patchq.engine.series.stack.PatchRefusedError` if another one does not apply; if
         ``lenient``, that is left as it is too.
         """
         found: dict[str, Work] = {}
@@ -152,7 +152,7 @@ class Restacker:
         if absent:
             gone = [name for name in absent if name not in patches]
             waiting = [name for name in absent if name in self._left_alone]
-            words = "is left as it is too" if waiting else "stands behind it"
+            words = "is left as it is too" if waiting else "comes after it"
             words = "is not in the series" if gone else words
             why = f"it requires {', '.join(gone or waiting or absent)}, which {words}"
         elif not entry.active(self._selected):
@@ -192,7 +192,7 @@ class Restacker:
         """``directory`` with another order, or other patches in it.
 
         ``works`` says what the patches of ``series`` do; one that is not in it is left as it is.
-        Raises :class:`FindingsError`, naming the patch, where one no longer merges, does nothing
+        Raises :class:`FindingsError`, naming the patch, if one no longer merges, does nothing
         any more, or is left without a patch that it requires; none of that for a patch that is in
         no selection that matters.
         """
@@ -219,7 +219,7 @@ class Restacker:
     def place(self, work: Work, tree: TreeId) -> Patch:
         """The patch that does ``work`` to ``tree``, merged onto it where it must be.
 
-        Raises :class:`FindingsError`, naming the patch, where it no longer merges or does nothing.
+        Raises :class:`FindingsError`, naming the patch, if it no longer merges or does nothing.
         """
         ours = self._objects.files(tree, work.before)
         leaving = {path for path, entry in work.after.items() if entry is None}
@@ -285,7 +285,7 @@ def _reason(error: PatchqError) -> str:
 def check_requirements(
     old: SeriesDirectory, new: SeriesDirectory, guards: frozenset[str] | None = None
 ) -> None:
-    """Raise where a patch stood behind one that it requires, and no longer does.
+    """Raise if a patch stood behind one that it requires, and no longer does.
 
     With ``guards`` only for patches that are active under them.
     """
@@ -295,7 +295,7 @@ def check_requirements(
         gone = required not in new.series.names
         raise FindingsError(
             f"{name} requires {required}, which "
-            + ("leaves the series" if gone else "would stand behind it"),
+            + ("leaves the series" if gone else "would come after it"),
             where=Where(new.series.where.file),
             hint=f"Take {required} out of the X-Requires of {name}, or keep their order.",
         )
@@ -347,7 +347,7 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
     for name in after.keys() - before.keys():
         if (old.path / name).exists():
             raise InputError(
-                f"a file {name} lies in the directory of the series, but not in the series",
+                f"a file {name} is in the directory of the series, but not in the series",
                 where=Where(f"{old.path.parent.name}/{old.tag}/{name}"),
                 hint="Remove it, or choose another name.",
             )

@@ -83,7 +83,7 @@ def _not_before(selection: Selection, entry: SeriesEntry, required: str) -> Inpu
         problem = "which is missing from the series"
         hint = f"Import {required}, or take it out of the X-Requires of {entry.name}."
     elif series.entry(required) in selection.entries:
-        problem = "which stands behind it"
+        problem = "which comes after it"
         hint = f"Move the line of {required} before that of {entry.name}."
     else:
         guards = " ".join(map(str, series.entry(required).guards))

@@ -32,7 +32,7 @@ def continuity(project: Project, selection: Selection) -> Section:
     if before is None:
         summary = "the first series"
     elif begins is not None:
-        summary = f"begins anew: {begins}"
+        summary = f"starts over: {begins}"
     else:
         summary = f"all of {before} is here or recorded"
     return Section("continuity", summary, failures)

@@ -193,7 +193,7 @@ def _plain_marker(requirement: Requirement) -> str:
 
 
 def _requirement(text: str) -> Requirement | None:
-    """The requirement in ``text``; one that only its author can make sense of is passed over."""
+    """The requirement in ``text``; one that only its author can make sense of is skipped."""
     try:
         return Requirement(text)
     except InvalidRequirement:

@@ -1,4 +1,4 @@
-"""CMake files as they are laid out: with nothing in them that gets behind the stand-ins.
+"""CMake files as they are laid out: with nothing in them that bypasses the stand-ins.
 
 ``cmake_language`` runs text and calls commands by computed names; being a word of the language it
 cannot be replaced by a definition. The originals of replaced commands have names with two
@@ -47,7 +47,7 @@ _TOKEN = re.compile(
 
 
 def harmless(content: bytes) -> bytes:
-    """``content`` with each call of a command that gets behind the stand-ins made to fail.
+    """``content`` with each call of a command that bypasses the stand-ins made to fail.
 
     >>> harmless(b"if(WIN32)\\n  __file (WRITE x)\\nendif() # __file()\\n")
     b'if(WIN32)\\n  patchq_refused___file (WRITE x)\\nendif() # __file()\\n'
@@ -66,7 +66,7 @@ def harmless(content: bytes) -> bytes:
 
 @cache
 def gets_behind(command: str) -> bool:
-    """Whether a call of ``command`` gets behind the stand-ins.
+    """Whether a call of ``command`` bypasses the stand-ins.
 
     What :func:`harmless` made of it only fails.
     """

@@ -59,7 +59,7 @@ def replaced(commands: Iterable[str]) -> str:
     bodies = {**bodies, **dict.fromkeys(_IGNORED.split(), "")}
     definitions = [(name, body) for name, body in bodies.items() if name not in _KEPT] * 2
     definitions += [
-        (f"{REFUSED}{name}", f'message(FATAL_ERROR "{name} gets behind the stand-ins")')
+        (f"{REFUSED}{name}", f'message(FATAL_ERROR "{name} bypasses the stand-ins")')
         for name in BEHIND
     ]
     return "".join(f"function({name})\n{body}\nendfunction()\n" for name, body in definitions)
@@ -89,7 +89,7 @@ def find_escape(
         if file.startswith(allowed[0]):
             last = event
             if gets_behind(command):
-                return Remark(f"{command} gets behind the stand-ins; not evaluated", place(last))
+                return Remark(f"{command} bypasses the stand-ins; not evaluated", place(last))
         else:
             path = _read(command, event["args"])
             if path and not f"{normpath(path)}/".startswith(allowed):

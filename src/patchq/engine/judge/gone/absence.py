@@ -298,7 +298,7 @@ class Prover:
         if removal.pure:
             return None
         return Doubt(
-            f"{lost.what} was not just deleted: other code stands in its place in {lost.new_path}",
+            f"{lost.what} was not just deleted: other code is in its place in {lost.new_path}",
             (lost.new_path,),
         )
 

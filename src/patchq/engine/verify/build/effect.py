@@ -162,7 +162,7 @@ class Evaluator:
 def evaluate_on(project: Project, onto: str, patches: Sequence[Patch]) -> Evaluated | None:
     """The builds on the base ``onto``, and what each of ``patches``, in order, does to them.
 
-    A patch that does not apply is passed over. None if nothing can be evaluated: no targets in the
+    A patch that does not apply is skipped. None if nothing can be evaluated: no targets in the
     settings, no project in a known directory on that base, no CMake.
     """
     base = project.lock.base(onto)
