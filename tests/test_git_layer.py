@@ -18,14 +18,9 @@ from patchq.git.branch import write_repository
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
 from patchq.git.merge import MergeQuestion
-from patchq.git.objects import (
-    EMPTY_TREE,
-    DamagedObjectError,
-    Entry,
-    MissingObjectError,
-    encode_path,
-)
+from patchq.git.objects import EMPTY_TREE, Entry, encode_path
 from patchq.git.process import Git, Result
+from patchq.git.raw_objects import DamagedObjectError, MissingObjectError
 from patchq.git.renames import AddedPlace, RenameMap
 from patchq.git.search import blobs_with_words, count_texts, files_with_words, known_words
 from patchq.git.store import Store, open_store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.options import Guards, Variants
+from patchq.cli.options import Guards, TagArgument, Variants
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
@@ -28,9 +28,7 @@ _STDOUT = Path("-")
 
 def export(
     context: typer.Context,
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     to: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, Variants
+from patchq.cli.options import Guards, TagArgument, Variants
 from patchq.cli.session import session
 
 PIPE_WIDTH = 400
@@ -16,9 +16,7 @@ PIPE_WIDTH = 400
 
 def list_patches(
     context: typer.Context,
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     guards: Guards = None,
     variants: Variants = None,
     paths: Annotated[

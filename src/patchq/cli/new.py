@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.options import Guards, Variants
+from patchq.cli.options import Guards, TagOption, Variants
 from patchq.cli.session import session
 
 
@@ -16,9 +16,7 @@ def new(
     subject: Annotated[
         str, typer.Option("--subject", "-m", metavar="TEXT", help="What it does, in one line.")
     ],
-    tag: Annotated[
-        str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
-    ] = None,
+    tag: TagOption = None,
     after: Annotated[
         str | None, typer.Option("--after", metavar="PATCH", help="Where; default: at the end.")
     ] = None,

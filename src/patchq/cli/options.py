@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 TagOption = Annotated[
     str | None, typer.Option("--tag", metavar="TAG", help="The series; default: the newest.")
 ]
+TagArgument = Annotated[
+    str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
+]
 After = Annotated[
     str | None,
     typer.Option("--after", metavar="BASE", help="Put it after BASE instead of at the end."),

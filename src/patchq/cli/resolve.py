@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from patchq.cli.options import patch_or_tag
+from patchq.cli.options import TagArgument, patch_or_tag
 from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def resolve(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="[PATCH]", help="A held patch.")] = None,
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     go_on: Annotated[
         bool, typer.Option("--continue", help="Take what was solved in the worktree.")
     ] = False,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from patchq.cli.options import DryRun, Json
+from patchq.cli.options import DryRun, Json, TagArgument
 from patchq.cli.series_edits import say_edited
 from patchq.cli.session import session
 
@@ -14,9 +14,7 @@ from patchq.cli.session import session
 def revive(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="PATCH", help="A patch of retired.yaml.")],
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:

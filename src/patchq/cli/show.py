@@ -7,16 +7,14 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import patch_and_tag
+from patchq.cli.options import TagArgument, patch_and_tag
 from patchq.cli.session import session
 
 
 def show(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="PATCH", help="The patch, by its file name.")],
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     raw: Annotated[bool, typer.Option("--raw", help="Print the file's bytes, no more.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what it says as JSON.")] = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, Variants
+from patchq.cli.options import Guards, TagArgument, Variants
 from patchq.cli.session import session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
@@ -19,9 +19,7 @@ from patchq.model.verification import Outcome
 
 def verify(
     context: typer.Context,
-    tag: Annotated[
-        str | None, typer.Argument(metavar="[TAG]", help="The series; default: the newest.")
-    ] = None,
+    tag: TagArgument = None,
     guards: Guards = None,
     variants: Variants = None,
     wheel: Annotated[

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from patchq.git.objects import decode_path, object_id
+from patchq.git.objects import decode_path
 from patchq.git.process import Git
+from patchq.git.raw_objects import object_id
 from patchq.model.ids import BlobId, ObjectId, TreeId
 
 _BATCH = 1000

@@ -37,7 +37,7 @@ def committed(objects: Objects, oid: CommitId) -> datetime:
 
 
 def read_commit(objects: Objects, oid: CommitId) -> Commit:
-    """The commit ``oid``; raises :class:`~patchq.git.objects.MissingObjectError`."""
+    """The commit ``oid``; raises :class:`~patchq.git.raw_objects.MissingObjectError`."""
     head, _, body = objects.read(oid).partition(b"\n\n")
     fields: dict[str, list[str]] = {}
     for line in head.decode("utf-8", "surrogateescape").split("\n"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patchq.git.objects import OURS, Objects
+from patchq.git.objects import Objects
 from patchq.git.process import Git
+from patchq.git.raw_objects import OURS
 from patchq.model.ids import TreeId
 
 

@@ -84,22 +84,8 @@ def lines_with_texts(
     wanted = {text for text in texts if text and b"\0" not in text}
     if not wanted:
         return
-    with tempfile.NamedTemporaryFile(prefix="lines-", dir=scratch_root()) as patterns:
-        Path(patterns.name).write_bytes(_one_of(wanted) + b"\n")
-        output = git.run(
-            "grep",
-            "-I",
-            "-z",
-            "--no-color",
-            "--full-name",
-            "--extended-regexp",
-            "-f",
-            patterns.name,
-            tree,
-            "--",
-            *(f":(literal){path}" for path in sorted(below)),
-            allow=(0, 1),
-        ).stdout
+    inside = [f":(literal){path}" for path in sorted(below)]
+    output = _grep(git, tree, [_one_of(wanted)], inside, "-z", "--full-name")
     prefix = f"{tree}:".encode()
     for row in output.split(b"\n"):
         name, found, line = row.partition(b"\0")
@@ -121,7 +107,7 @@ def known_words(
 
     A word has no letter, digit or underscore beside it (git-grep, --word-regexp).
     """
-    output = _grep(git, tree, words, _ending_in(suffixes), "-h", "--only-matching")
+    output = _grep_words(git, tree, words, _ending_in(suffixes), "-h", "--only-matching")
     return frozenset(output.decode(errors="replace").split("\n")) & frozenset(words)
 
 
@@ -130,7 +116,7 @@ def lines_with_words(
 ) -> tuple[tuple[str, bytes], ...]:
     """Each line in files of ``suffixes`` in ``tree`` that holds one of ``words``, with its path."""
     prefix = f"{tree}:".encode()
-    rows = _grep(git, tree, words, _ending_in(suffixes), "-z", "--full-name").split(b"\n")
+    rows = _grep_words(git, tree, words, _ending_in(suffixes), "-z", "--full-name").split(b"\n")
     parts = (row.partition(b"\0") for row in rows if row)
     return tuple((decode_path(name.removeprefix(prefix)), text) for name, _, text in parts)
 
@@ -143,7 +129,7 @@ def files_with_words(
     With ``directories``, only the files directly in one of these are looked at.
     """
     inside = [f":(glob){_GLOB.sub(_ESCAPED, directory)}/*" for directory in sorted(directories)]
-    output = _grep(git, tree, words, inside, "-z", "--full-name", "--only-matching")
+    output = _grep_words(git, tree, words, inside, "-z", "--full-name", "--only-matching")
     prefix = f"{tree}:".encode()
     found: dict[str, set[str]] = {}
     for row in output.split(b"\n"):
@@ -218,22 +204,22 @@ def list_paths(git: Git, tree: TreeId) -> tuple[str, ...]:
     return tuple(decode_path(name) for name in output.split(b"\0") if name)
 
 
-def _grep(
+def _grep_words(
     git: Git, tree: TreeId, words: Collection[str], pathspecs: Collection[str], *options: str
 ) -> bytes:
-    if not words:
-        return b""
-    with tempfile.NamedTemporaryFile(prefix="words-", dir=scratch_root()) as patterns:
-        Path(patterns.name).write_bytes(b"".join(line + b"\n" for line in _words(words)))
+    return _grep(git, tree, _words(words), pathspecs, "--word-regexp", *options) if words else b""
+
+
+def _grep(
+    git: Git, tree: TreeId, patterns: Iterable[bytes], pathspecs: Collection[str], *options: str
+) -> bytes:
+    with tempfile.NamedTemporaryFile(prefix="grep-", dir=scratch_root()) as file:
+        Path(file.name).write_bytes(b"".join(pattern + b"\n" for pattern in patterns))
         return git.run(
-            "grep",
-            "-I",
-            "--no-color",
-            "--extended-regexp",
-            "--word-regexp",
+            *("grep", "-I", "--no-color", "--extended-regexp"),
             *options,
             "-f",
-            patterns.name,
+            file.name,
             tree,
             "--",
             *pathspecs,

@@ -21,8 +21,9 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from patchq.errors import InputError, UpstreamError
-from patchq.git.objects import encode_path, object_id
+from patchq.git.objects import encode_path
 from patchq.git.process import EMAIL, IDENTITY
+from patchq.git.raw_objects import object_id
 from patchq.git.store import Store
 from patchq.model.ids import TreeId
 from patchq.scratch import scratch_root

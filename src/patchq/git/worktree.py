@@ -20,8 +20,9 @@ from pathlib import Path, PurePosixPath
 from patchq.errors import FindingsError, PatchqError
 from patchq.git.leftovers import packing
 from patchq.git.merge import Stage, read_stage
-from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path, object_id
+from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path
 from patchq.git.process import Result
+from patchq.git.raw_objects import object_id
 from patchq.git.store import Store
 from patchq.model.ids import CommitId, TreeId, commit_id, tree_id
 from patchq.scratch import scratch_root

@@ -48,6 +48,11 @@ class Directory:
         """The directory ``path`` in it, which begins with what it has by now."""
         return Directory(path, [*self.options], [*self.definitions], [*self.links])
 
+    def set(self, key: str, words: Words, *, append: bool) -> None:
+        """Set one of its properties, or append to it."""
+        lists = {"COMPILE_OPTIONS": self.options, "COMPILE_DEFINITIONS": self.definitions}
+        put(lists, key, words, append=append)
+
 
 @dataclass
 class CMakeTarget:
@@ -72,6 +77,20 @@ class SourceFile:
     header: bool = False
     options: list[Words] = field(default_factory=list)
     definitions: list[Words] = field(default_factory=list)
+
+    def set(self, key: str, words: Words, *, append: bool) -> None:
+        """Set one of its properties, or append to it."""
+        if key == "LANGUAGE":
+            self.language = words.text
+        elif key == "HEADER_FILE_ONLY":
+            self.header = words.text.upper() in ("1", "ON", "TRUE", "YES", "Y")
+        else:
+            lists = {
+                "COMPILE_OPTIONS": self.options,
+                "COMPILE_FLAGS": self.options,
+                "COMPILE_DEFINITIONS": self.definitions,
+            }
+            put(lists, key, words, append=append)
 
 
 def put(lists: Mapping[str, list[Words]], key: str, words: Words, *, append: bool) -> None:

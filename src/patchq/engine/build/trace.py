@@ -217,7 +217,7 @@ class Reading:
         names = [name for name in names if name not in ("APPEND", "APPEND_STRING")]
         words = Words(";".join(values), index)
         if scope == "DIRECTORY":
-            self._set_on_directory(key, words, append=append)
+            self._here.set(key, words, append=append)
         for name in names:
             if scope == "TARGET" and (target := self._find(name, call)):
                 self._set_on_target(target, key, words, call, append=append)
@@ -337,22 +337,7 @@ class Reading:
 
     def _set_on_source(self, name: str, key: str, words: Words, *, append: bool) -> None:
         source = self._sources.setdefault(self._path(name), SourceFile())
-        if key == "LANGUAGE":
-            source.language = words.text
-        elif key == "HEADER_FILE_ONLY":
-            source.header = words.text.upper() in ("1", "ON", "TRUE", "YES", "Y")
-        else:
-            lists = {
-                "COMPILE_OPTIONS": source.options,
-                "COMPILE_FLAGS": source.options,
-                "COMPILE_DEFINITIONS": source.definitions,
-            }
-            put(lists, key, words, append=append)
-
-    def _set_on_directory(self, key: str, words: Words, *, append: bool) -> None:
-        here = self._here
-        lists = {"COMPILE_OPTIONS": here.options, "COMPILE_DEFINITIONS": here.definitions}
-        put(lists, key, words, append=append)
+        source.set(key, words, append=append)
 
 
 _INTERNAL: dict[str, Callable[[Reading, Call, Call], None]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from patchq.engine.languages.python_facts import STAR, AttributeUse, Import, ModuleFacts, When
 from patchq.engine.verify.modules import FoundModule, Tree, below
 from patchq.errors import Where
-from patchq.git.objects import MissingObjectError
+from patchq.git.raw_objects import MissingObjectError
 
 
 @dataclass(frozen=True)

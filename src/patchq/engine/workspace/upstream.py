@@ -18,8 +18,8 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.engine.workspace.versions import base_after
 from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
-from patchq.git.objects import MissingObjectError
 from patchq.git.partial import TIPS, ObjectSource, Showing, silently
+from patchq.git.raw_objects import MissingObjectError
 from patchq.git.remote import Remote
 from patchq.git.remote import is_url as is_url  # the engine's callers ask here
 from patchq.git.store import Store, open_store
