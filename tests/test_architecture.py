@@ -31,6 +31,7 @@ FLOORS = (
 )
 RUNS_GIT = {"run", "text", "start"}
 MOST_FILES = 17
+MOST_LINES = 400
 
 
 def _files() -> list[Path]:
@@ -103,3 +104,45 @@ def test_the_design_page_names_every_room() -> None:
     rooms = {_room(module) for module, _ in _modules() if "." in module}
     missing = {room for room in rooms if f"`{room.replace('.', '/')}" not in page}
     assert missing == set()
+
+
+def test_no_two_classes_have_one_name() -> None:
+    found = defaultdict(list)
+    for module, tree in _modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(module)
+    del found["Workspace"]  # the facade, and its files
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
+
+
+def test_no_function_has_a_parameter_of_its_own_name() -> None:
+    found = [
+        f"{module}:{node.lineno}: {node.name}"
+        for module, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and node.name in {arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)}
+    ]
+    assert found == []
+
+
+def test_long_modules_are_few_and_the_design_page_says_why() -> None:
+    page = (SOURCE.parent.parent / "docs" / "explanation" / "design.md").read_text()
+    long = {
+        str(path.relative_to(SOURCE))
+        for path in _files()
+        if len(path.read_text().splitlines()) > MOST_LINES
+    }
+    assert len(long) <= 5
+    assert {name for name in long if f"`{name}`" not in page} == set()
+
+
+def test_the_commands_write_through_the_facade() -> None:
+    writers = {"transaction.Transaction", "locking.exclusive", "project.Project"}
+    found = []
+    for module, tree in _modules():
+        for imported in _imports(tree) if _room(module) == "cli" else ():
+            if imported.removeprefix("engine.workspace.") in writers:
+                found.append(f"{module}: {imported}")
+    assert found == []

@@ -91,7 +91,7 @@ def _made(name: str) -> Any:
     if completion.VARIABLE in os.environ:
         completion.attach(alone)
     for command in alone.registered_commands:
-        command.cls = Command
+        command.cls = TaggedCommand
     return typer.main.get_command(alone)
 
 
@@ -155,7 +155,7 @@ class Commands(TyperGroup):
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--color", "--debug", "-C", "--upstream")
 
 
-class Command(TyperCommand):
+class TaggedCommand(TyperCommand):
     """A command whose TAG may be given as ``--tag TAG`` too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

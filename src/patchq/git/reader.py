@@ -15,7 +15,7 @@ _READS = ("cat-file", "--batch-command")
 
 
 @dataclass(frozen=True)
-class Found:
+class ReadObject:
     """An object: its id, its kind (blob, tree, commit, tag), its content."""
 
     oid: ObjectId
@@ -33,7 +33,7 @@ class Reader:
     def __del__(self) -> None:
         self.close()
 
-    def read(self, name: str) -> Found | None:
+    def read(self, name: str) -> ReadObject | None:
         """The object that ``name`` names, None if it is not there."""
         head, answers = self._ask(b"contents", name)
         if head is None:
@@ -42,7 +42,7 @@ class Reader:
         content = answers.read(int(size))
         if len(content) != int(size) or answers.read(1) != b"\n":
             raise reader_is_gone()
-        return Found(ObjectId(oid.decode()), kind, content)
+        return ReadObject(ObjectId(oid.decode()), kind, content)
 
     def has(self, name: str) -> bool:
         """Whether the object that ``name`` names is there."""
