@@ -286,6 +286,7 @@ def test_lines_without_a_definition(miniature: MakeMiniature) -> None:
     report = judged(upstream, patch)[0].report
     assert report.verdict is Verdict.UNREACHABLE
     assert report.evidence[0].commit == cut
+    assert "app.yaml:5-6" in report.evidence[0].text
 
 
 # Following code that moved word for word

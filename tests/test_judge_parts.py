@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.case import distinct
 from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
+from patchq.engine.judge.gone.absence import Prover
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
@@ -19,16 +20,19 @@ from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, L
 from patchq.engine.judge.landing.small_trees import names_below
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, unsettled
+from patchq.engine.judge.placed import PatchedBase, PlacedPatch
 from patchq.engine.judge.watch import mentioned
 from patchq.engine.languages.live import conditions, live_lines
 from patchq.engine.languages.named import binding, definitions
-from patchq.engine.languages.tokens import Family
+from patchq.engine.languages.tokens import Family, tokenize
 from patchq.engine.series.hunks import Unit
+from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.history import CommitInfo, Touch
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.model.ids import ObjectId, commit_id, commit_ids, tree_id
+from patchq.model.patch import Patch
 from patchq.model.verdict import Verdict
 from patchq.model.words import some
 
@@ -440,6 +444,34 @@ def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> No
 def test_the_conditions_that_a_line_depends_on(path: str, text: str, counts: list[int]) -> None:
     found = conditions(path, text.encode())
     assert list(found[:-1]) == counts
+
+
+def test_what_a_likeness_is_measured_by() -> None:
+    """By shapes if there are enough of them, by names if not."""
+    prover = Prover.__new__(Prover)
+    unit = "\n".join(f"first_{n} = load(second_{n})" for n in range(9)).encode()
+    shape, names = unit.replace(b"_", b"x"), b" ".join(reversed(unit.replace(b"=", b"").split()))
+    found = {"shape": shape, "names": names}
+    index = SimpleNamespace(
+        weight=lambda _name: 1.0,
+        candidates=lambda _piece, _text: list(found),
+        tokens=lambda oid, kind: tokenize(kind, found[oid]),
+        paths=lambda oid: [f"{oid}.py"],
+    )
+    vars(prover).update(index=index, _old_blobs=frozenset(found))
+
+    def best(text: bytes) -> str:
+        compared = prover._compare("f.py", text, text)
+        return max(compared, key=lambda each: each[1])[2].path
+
+    assert best(unit) == "shape.py"
+    assert best(unit.split(b"\n")[0] + b"\n" + unit.split(b"\n")[1]) == "names.py"
+
+
+def test_a_patch_counts_as_active_unless_it_is_said() -> None:
+    base = PatchedBase("v1", tree_id("1" * 40))
+    patch = Patch("a.patch", b"")
+    assert not PlacedPatch(cast(Stack, None), patch, base, base).inactive
 
 
 # Names in other guises

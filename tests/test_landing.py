@@ -786,3 +786,15 @@ def test_the_line_taken_out_stood_elsewhere_before_it_landed(
     upstream.tag("v2")
     expected = Verdict.CONFLICT if moved else Verdict.UPSTREAMED
     assert judged(upstream, patch).report.verdict is expected
+
+
+def test_it_is_there_on_the_way_back_though_no_commit_brought_it(upstream: Miniature) -> None:
+    """What it takes out stands nowhere on the older tag."""
+    upstream.commit("Evict one less (#2)", pool(fix("evict")))
+    upstream.tag("v2")
+    patch = upstream.patch("v2", pool())
+    report = judged(upstream, patch, bases=("v2", "v1")).report
+    assert report.verdict is Verdict.UPSTREAMED
+    (evidence,) = report.evidence
+    assert evidence.commit is None
+    assert "no commit between the bases" in evidence.text
