@@ -78,6 +78,15 @@ class Answer:
         return ACTIONS[self.verdict] is Action.DROP
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether it was retired and should not have been.
+
+        A place that upstream took out together with what had landed there is gone.
+        """
+        gone = self.case.group is Group.UNDONE and self.verdict is Verdict.UNREACHABLE
+        return self.retired and not self.case.group.landed and not gone
+
+    @property
     def found(self) -> bool:
         """Whether the verdict says that upstream has it, or has it in another shape."""
         return self.verdict in FOUND
@@ -186,7 +195,7 @@ def _result(
     landed = [answer for answer in answers if answer.case.group.landed]
     found = [answer for answer in landed if answer.found]
     right = [answer for answer in found if answer.names_commit]
-    wrong = [answer for answer in answers if answer.retired and not answer.case.group.landed]
+    wrong = [answer for answer in answers if answer.is_wrong]
     return {
         "old": options.old,
         "new": options.new,

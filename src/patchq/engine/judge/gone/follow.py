@@ -75,7 +75,7 @@ class Follower:
         for trail in trails:
             if trail.unit in lost:
                 place = self.place(lost[trail.unit])
-                if place is None or place in facts.placements or len(trail.unit.paths) != 1:
+                if place is None or place in facts.placements:
                     return None
                 moves.append(MovedCode(trail, lost[trail.unit], place))
             elif trail.end is not MergeState.APPLIES:
