@@ -38,6 +38,7 @@ from patchq.engine.series.rewrite import Carried, Carrier, Rewrite
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
+from patchq.git.apply import Applied
 from patchq.git.merge import MergeQuestion, MergeState
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
@@ -146,6 +147,15 @@ class Judge:
             if ends_all(error):
                 raise
             return None
+
+    def never_there(self, patch: Patch, applied: Applied) -> frozenset[str]:
+        """Paths in which ``patch`` adds lines that no commit between the bases has."""
+        try:
+            return self._walker.never_there(split_units(patch, applied, self._objects))
+        except Exception as error:
+            if ends_all(error):
+                raise
+            return frozenset()
 
     def _landed(self, case: Case) -> Judgement | None:
         facts = self._merges.find(case)

@@ -59,12 +59,13 @@ class HistoryWalker:
     ) -> list[HunkHistory]:
         """The trail of each unit; ``final`` are the entries at the end, by the patch's paths.
 
-        Unless ``undoing``, the commits that took lines of a unit out or rewrote them are not looked
-        for.
+        Unless ``undoing``, all that counts is whether a unit landed: the commits that it collides
+        with, that took lines of it out or rewrote them are not looked for.
         """
+        colliding = [undoing and end is MergeState.COLLIDES for end in ends]
         trails = [
             self._trail(unit, steps, end)
-            for unit, steps, end in zip(units, self._steps(units, ends), ends, strict=True)
+            for unit, steps, end in zip(units, self._steps(units, colliding), ends, strict=True)
         ]
         open_ = [
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
@@ -74,9 +75,36 @@ class HistoryWalker:
             trails[number] = trail
         return trails
 
+    def never_there(self, units: Sequence[Unit]) -> frozenset[str]:
+        """The paths of those of ``units`` whose new lines no commit between the bases has.
+
+        Of a path that no commit touches nothing is said.
+        """
+        asked = self._asked(units)
+        states = self._glance(units, [(number, entries) for number, _, entries in asked])
+        there = {
+            number
+            for (number, _, _), state in zip(asked, states, strict=True)
+            if state is not MergeState.NOT_EMPTY
+        }
+        never = {number for number, _, _ in asked} - there
+        return frozenset(path for number in never for path in units[number].paths)
+
     def _steps(
-        self, units: Sequence[Unit], ends: Sequence[MergeState]
+        self, units: Sequence[Unit], colliding: Sequence[bool]
     ) -> list[tuple[CommitState, ...]]:
+        """The states of each unit; of those ``colliding``, what each commit gives is asked too."""
+        asked = self._asked(units)
+        trails: list[list[CommitState]] = [[] for _ in units]
+        states = self._glance(units, [(number, entries) for number, _, entries in asked])
+        for (number, commit, entries), state in zip(asked, states, strict=True):
+            trails[number].append(CommitState(commit, state, entries))
+        self._settle(units, trails, lambda number, _: colliding[number])
+        self._settle(units, trails, _follows_empty)
+        return self._confirmed(units, trails)
+
+    def _asked(self, units: Sequence[Unit]) -> list[tuple[int, CommitInfo, Entries]]:
+        """The commits that touch the files of each unit, by number, and these files there."""
         paths = sorted({path for unit in units for path in unit.paths})
         commits = self._span.commits(paths)
         names = _names(paths, self._span, commits)
@@ -93,13 +121,7 @@ class HistoryWalker:
                 if unit.paths not in here:
                     here[unit.paths] = self._entries(commit.tree, unit, names)
                 asked.append((number, commit, here[unit.paths]))
-        trails: list[list[CommitState]] = [[] for _ in units]
-        states = self._glance(units, [(number, entries) for number, _, entries in asked])
-        for (number, commit, entries), state in zip(asked, states, strict=True):
-            trails[number].append(CommitState(commit, state, entries))
-        self._settle(units, trails, lambda number, _: ends[number] is MergeState.COLLIDES)
-        self._settle(units, trails, _follows_empty)
-        return self._confirmed(units, trails)
+        return asked
 
     def _glance(
         self, units: Sequence[Unit], asked: Sequence[tuple[int, Entries]]
