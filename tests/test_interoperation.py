@@ -233,7 +233,8 @@ KINDS: dict[str, dict[str, object]] = {
 
 
 def in_order(series: Path) -> list[Path]:
-    return [series / name for name in (series / "series").read_text().split()]
+    lines = (series / "series").read_text().splitlines()
+    return [series / line.split()[0] for line in lines if line.strip() and line[0] != "#"]
 
 
 def by_git_apply(series: Path, there: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -168,6 +169,39 @@ def test_a_reader_who_leaves_hides_no_finding(workspace: Workspace) -> None:
     (workspace.series_path("v1") / "p1.patch").unlink()
     code, _ = _left_early(workspace, "lint")
     assert code == 1
+
+
+@pytest.mark.parametrize("words", ["list", "list --json", "show p0 --raw", "drop p0 --reason x"])
+def test_a_full_output_is_said(workspace: Workspace, tmp_path: Path, words: str) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(workspace.root, root)
+    done = _in_shell(root, f"{words} >/dev/full")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: the output could not be written to its end: No space left on device",
+        "hint: What else the command did is done.",
+    ]
+    assert _in_shell(root, f"{words} >/dev/full 2>/dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams(workspace: Workspace, closed: str) -> None:
+    done = _in_shell(workspace.root, f"list {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = _in_shell(workspace.root, f"import - --tag v1 {closed} </dev/null")
+    assert done.returncode == 2
+    assert "fault of patchq" not in done.stderr
+
+
+def _in_shell(root: Path, words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-c", f'"$0" -m patchq {words}', sys.executable],
+        cwd=root,
+        capture_output=True,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "HOME": str(root)},
+        text=True,
+        check=False,
+    )
 
 
 def test_what_was_written_before_is_kept(tmp_path: Path) -> None:

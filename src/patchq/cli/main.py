@@ -14,7 +14,7 @@ from patchq import __version__
 from patchq.cli.commands import WORDS, Commands
 from patchq.cli.output import Colour, apply_colour
 from patchq.cli.session import Session, session, show_git_commands
-from patchq.cli.streams import tolerant
+from patchq.cli.streams import open_closed, tolerant, write_error
 from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
 from patchq.signals import Interrupted
@@ -118,10 +118,17 @@ def main() -> int:
     0 fine, 1 findings that need review, 2 usage or bad input, 3 upstream, lock or network,
     130 interrupted (128 and the number of any other signal).
     """
+    open_closed()
     sys.stdout, sys.stderr = tolerant(sys.stdout), tolerant(sys.stderr)
     # whatever is masked for others: what we write we must be able to read
     os.umask(os.umask(0o077) & 0o077)
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    sys.stdout.flush()
+    if error := write_error():
+        _say(f"the output could not be written to its end: {error.strerror}")
+        _say("What else the command did is done.", label="hint")
+        return code or 2
+    return code
 
 
 def _call(arguments: list[str], started: list[Session]) -> object:

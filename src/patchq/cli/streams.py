@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import os
+import sys
 from io import BufferedWriter, FileIO, RawIOBase, TextIOWrapper
 from typing import Any, BinaryIO, TextIO, cast
 
 from patchq.report.text import displayable
 
+_errors: list[OSError] = []
+
+
+def write_error() -> OSError | None:
+    """What kept a stream from being written to its end; None if it was, or nobody read on."""
+    return _errors[0] if _errors else None
+
+
+def open_closed() -> None:
+    """Have all three standard streams, as git does: one that is closed leads nowhere.
+
+    Else the next file that is opened would be taken for it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
 
 class _Outlet(FileIO):
-    """Writes to a descriptor; once nobody reads it any more, to nowhere."""
+    """Writes to a descriptor; once that takes no more, to nowhere."""
 
     def write(self, data: object) -> int:
         try:
             return super().write(data)  # type: ignore[arg-type]
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                _errors.append(error)
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
