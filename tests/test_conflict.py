@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine
-from miniature import Edits, MakeMiniature, Miniature
+from miniature import Edits, MakeMiniature, Miniature, symlink
 from workspaces import make_workspace, placed
 
 from patchq.errors import Where
@@ -413,6 +413,31 @@ def test_a_deleted_file_is_for_the_user_to_decide(
     done = patchq("rebase", "--onto", "v2", "--replace", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
     assert tree_of(upstream, workspace, "v2") == {"b.py": moved.encode()}
+
+
+def test_a_change_of_type_conflicts_at_its_own_path(
+    patchq: CommandLine, miniature: MakeMiniature
+) -> None:
+    """No file ``lnk~<commit>``, git's name for one of the sides, comes into the patch."""
+    upstream = miniature()
+    upstream.commit("Start", {"lnk": symlink("one"), "a": "a\n"})
+    upstream.tag("v1")
+    upstream.commit("Retarget", {"lnk": symlink("two")})
+    upstream.tag("v2")
+    raw = upstream.patch("v1", {"lnk": "a file\n"}, "Make it a file")
+    workspace = make_workspace(upstream, {"l.patch": raw})
+    start(patchq, workspace)
+    here = worktree(workspace)
+
+    def run(*args: str) -> str:
+        done = subprocess.run(["git", *args], cwd=here, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    assert run("diff", "--name-only", "--diff-filter=U").split() == ["lnk"]
+    run("checkout", "--theirs", "lnk")
+    run("add", "lnk")
+    go_on(patchq, workspace)
+    assert tree_of(upstream, workspace, "v2") == {"lnk": b"a file\n"}
 
 
 # Skipping, accepting, aborting

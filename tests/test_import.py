@@ -493,6 +493,10 @@ def test_the_hint_of_a_refusal_fits_its_cause(bench: Bench) -> None:
     assert "blanks" in hint(diff.replace(b" line 8\n", b" line    8\n"))
     assert "inside the tree" not in hint(diff.replace(b" line 8\n", b" line eight\n"))
     assert "--tag" in hint(diff.replace(b" line 8\n", b" line eight\n"))
+    context = next(line for line in diff.split(b"\n") if line.startswith(b" "))
+    fuzzy = hint(diff.replace(context, b" another line", 1))
+    assert fuzzy.startswith("It applies to v1 with fuzz 1 alone")
+    assert "`quilt refresh`" in fuzzy
     assert "Import it" not in hint(added_file("git~1/config"))
 
 

@@ -75,6 +75,22 @@ def test_a_patch_that_others_stand_on_is_not_dropped(stack: Bench) -> None:
     stack.run("drop", "third.patch", "second.patch", "--forget")
 
 
+def test_a_guard_or_a_field_that_breaks_a_requirement_is_refused(bench: Bench) -> None:
+    bench.run("header", "three", "--set", "X-Requires: one.patch")
+    before = bench.files()
+    for words, why in (
+        (("guard", "one", "--when", "fast"), "one.patch, which would be off where three.patch is"),
+        (("header", "one", "--set", "X-Requires: three.patch"), "which would come after it"),
+        (("header", "two", "--add", "X-Requires: gone.patch"), "which is not in the series"),
+        (("header", "two", "--add", "X-Requires: two.patch"), "two.patch, which is itself"),
+    ):
+        assert why in bench.run(*words, code=1)
+        assert bench.files() == before
+    bench.run("guard", "three", "--when", "fast")
+    bench.run("guard", "one", "--when", "fast")
+    assert "three.patch requires one.patch" in bench.run("guard", "three", "--none", code=1)
+
+
 @pytest.fixture
 def waiting(bench: Bench, upstream: Miniature) -> Bench:
     """A series whose last patch is off and requires one that is not there; its bytes stay."""

@@ -280,6 +280,7 @@ def _with_header(
     from patchq.engine.series.edits import Edited
     from patchq.engine.series.header_edit import check_fields, with_message
     from patchq.engine.series.message import now, wording
+    from patchq.engine.series.restack import check_requirements
     from patchq.git.identity import user_identity
 
     directory = project.workspace.load(series)
@@ -288,4 +289,6 @@ def _with_header(
         words = wording(patch, author=user_identity(project.workspace.root), date=now())
         patch = with_message(project.store, patch, words, reword(words))
         check_fields(patch.header)
-    return Edited(directory, replace(directory, patches={**directory.patches, name: patch}))
+    new = replace(directory, patches={**directory.patches, name: patch})
+    check_requirements(directory, new, project.settings.default_guards)
+    return Edited(directory, new)

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from patchq.engine.importing.places import Places
 from patchq.engine.series.hunks import locate
+from patchq.engine.series.stack import Stack
+from patchq.git.apply import Refused
 from patchq.git.store import Store
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.diff_layout import split_lines
@@ -28,6 +30,7 @@ class Adviser:
 
     def __init__(self, store: Store, base: Base, others: Sequence[Base], places: Places):
         self._objects = store.objects
+        self._stack = Stack(store)
         self._base = base
         self._others = others
         self._places = places
@@ -75,7 +78,24 @@ class Adviser:
                     "Only its blanks differ from the file's, as a mail program or a copy from a "
                     "page leaves them; get it as a file."
                 )
+            if fuzz := self._fuzz(tree, patch):
+                return (
+                    f"It applies to {self._base.name} with fuzz {fuzz} alone: context beside its "
+                    "change differs. Look where "
+                    f"`patch -p{patch.strip}` puts it, and make it strict: `quilt refresh`, or "
+                    "`git diff` after that. If it was cut from another tag, import it there "
+                    "(--tag) and rebase."
+                )
         return self._other_base(tree, patch)
+
+    def _fuzz(self, tree: TreeId, patch: Patch) -> int | None:
+        """With how many lines of context left out it applies, as patch(1) tries by itself."""
+        applied = (
+            fuzz
+            for fuzz in (1, 2)
+            if not isinstance(self._stack.try_apply(tree, patch, fuzz=fuzz), Refused)
+        )
+        return next(applied, None)
 
     def is_there(self, tree: TreeId, patch: Patch) -> bool:
         """Whether every file already is as the patch would leave it."""

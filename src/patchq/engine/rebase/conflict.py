@@ -7,7 +7,8 @@ judge does not trust (lines that would stand twice, a file without a certain pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from patchq.engine.judge.case import Case
@@ -19,6 +20,7 @@ from patchq.model.lock import Base
 from patchq.model.verdict import EvidenceKind, HunkState, PatchReport
 
 _TROUBLE = frozenset({HunkState.CONFLICTING, HunkState.GONE})
+_ASIDE = re.compile(r"(.+)~[0-9a-f]{40}(?:_\d+)?")
 _BINARY_PROBE = 8000
 """Bytes in which git looks for a NUL to take a file for binary."""
 
@@ -48,16 +50,18 @@ def collide(span: UpstreamRange, case: Case, report: PatchReport) -> Collision:
     ours = {path: objects.file(case.ours, new) if new else None for path, new in places.items()}
     tree = objects.tree_of
     merge = span.store.merger.merge(tree(applied.before), tree(ours), tree(applied.after))
-    paths = dict.fromkeys([*applied.paths, *(path for path, _ in objects.walk(merge.tree))])
+    found = [path for path, _ in objects.walk(merge.tree)]
+    asides = _asides([*found, *merge.conflicted_paths], found)
+    paths = dict.fromkeys([*applied.paths, *(path for path in found if path not in asides)])
     sides = {
         path: Sides(applied.before.get(path), ours.get(path), applied.after.get(path))
         for path in _distrusted(report, applied.paths)
     }
-    for path in merge.conflicted_paths:
+    for path in dict.fromkeys(asides.get(path, path) for path in merge.conflicted_paths):
         stages = {
             stage.number: Entry(stage.mode, stage.oid)
             for where, stage in merge.conflicts
-            if where == path
+            if asides.get(where, where) == path
         }
         sides[path] = Sides(stages.get(1), stages.get(2), stages.get(3))
     return Collision(
@@ -73,6 +77,15 @@ def collide(span: UpstreamRange, case: Case, report: PatchReport) -> Collision:
             if objects.file(case.ours, path)
         ),
     )
+
+
+def _asides(paths: Iterable[str], there: Collection[str]) -> dict[str, str]:
+    """The places of the sides that git-merge-tree(1) put aside, as ``lnk~<commit>``.
+
+    It does so where the other side has an entry of another type.
+    """
+    matches = ((path, _ASIDE.fullmatch(path)) for path in paths)
+    return {path: match[1] for path, match in matches if match and match[1] in there}
 
 
 def _distrusted(report: PatchReport, paths: tuple[str, ...]) -> list[str]:

@@ -21,7 +21,7 @@ from patchq.git.store import Store
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
-from patchq.model.retired import render_retired
+from patchq.model.retired import provided_by_upstream, render_retired
 from patchq.model.series import Series, SeriesEntry
 from patchq.model.words import some
 from patchq.model.workspace import RETIRED, SERIES, SeriesDirectory
@@ -289,25 +289,46 @@ def check_requirements(
 
     With ``guards`` only for patches that are active under them.
     """
-    for name, required in sorted(_unmet(new) - _unmet(old)):
+    for name, required in sorted(_unmet(new, guards) - _unmet(old, guards)):
         if guards is not None and not new.series.entry(name).active(guards):
             continue
-        gone = required not in new.series.names
         raise FindingsError(
-            f"{name} requires {required}, which "
-            + ("leaves the series" if gone else "would come after it"),
+            f"{name} requires {required}, which {_why_unmet(old, new, name, required)}",
             where=Where(new.series.where.file),
-            hint=f"Take {required} out of the X-Requires of {name}, or keep their order.",
+            hint=f"Take {required} out of the X-Requires of {name}, or keep it before {name}.",
         )
 
 
-def _unmet(directory: SeriesDirectory) -> set[tuple[str, str]]:
-    there: set[str] = set()
+def _why_unmet(old: SeriesDirectory, new: SeriesDirectory, name: str, required: str) -> str:
+    names = new.series.names
+    if required == name:
+        return "is itself"
+    if required not in names:
+        return "leaves the series" if required in old.series.names else "is not in the series"
+    if names.index(required) > names.index(name):
+        return "would come after it"
+    guards = " ".join(map(str, new.series.entry(required).guards))
+    return f"would be off where {name} is on ({guards})"
+
+
+def _unmet(
+    directory: SeriesDirectory, guards: frozenset[str] | None = None
+) -> set[tuple[str, str]]:
+    """Each patch and one that it requires, which is not below it in every selection that has it.
+
+    Without ``guards`` it is only asked what stands where.
+    """
+    provided = provided_by_upstream(directory.retired)
+    there: dict[str, SeriesEntry] = {}
     unmet: set[tuple[str, str]] = set()
-    for name in directory.series.names:
-        required = directory.patches[name].header.requires
-        unmet.update((name, other) for other in required if other not in there)
-        there.add(name)
+    for entry in directory.series.entries:
+        own = frozenset(guard.name for guard in entry.guards if guard.positive)
+        for other in directory.patches[entry.name].header.requires:
+            lower = there.get(other)
+            is_below = lower is not None and (guards is None or lower.active(guards | own))
+            if not is_below and other not in provided:
+                unmet.add((entry.name, other))
+        there[entry.name] = entry
     return unmet
 
 
