@@ -5,13 +5,21 @@ Nothing is imported before signals have their meaning: most of a short run is sp
 
 from __future__ import annotations
 
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main: no traceback out of an import
+
 import gc
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
 
 from patchq.signals import Interrupted, have_come, raise_on_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _ALLOCATIONS = 100_000
 """After so many objects cycles are looked for: patches and trees are many, and hold none."""
