@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import cached_property, lru_cache
+from hashlib import sha1
 
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.live import conditions, live_lines
@@ -55,8 +56,9 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
         and (number not in shifted or then.raw[number] == now.raw[place])
     }
     for edit in later:
-        near = _near(edit, later)
-        for number in sorted(added.intersection(range(edit.first, edit.end))):
+        numbers = sorted(added.intersection(range(edit.first, edit.end)))
+        near = _near(edit, later) if numbers else []
+        for number in numbers:
             left = {
                 place: now[place]
                 for place in near
@@ -89,8 +91,9 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
     c = _compare(path, without, landed, final)
     fresh = {c.now[place] for place in c.fresh}
     for edit in c.later:
-        near = {number: c.now[number] for number in _near(edit, c.later)}
-        for number in c.added.intersection(range(edit.first, edit.end)):
+        numbers = c.added.intersection(range(edit.first, edit.end))
+        near = {number: c.now[number] for number in _near(edit, c.later)} if numbers else {}
+        for number in numbers:
             line = c.then[number]
             stands = line in fresh and is_telling(line)
             if not stands and not _may_grow(line, near, c.removed):
@@ -122,14 +125,14 @@ class _Comparison:
 
 def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Comparison:
     old, then, now = (_lines(path, text) for text in (without, landed, final))
-    made = _landed_edits(old, then)
+    made = old.became(then, indented=True)
     taken = {old[n] for edit in made for n in range(edit.first, edit.end) if _says(old[n])}
     added = {n for edit in made for n in edit.lines if _says(then[n])}
     # of a line that was only indented otherwise, the indentation is what landed
     shifted = {number for number in added if then[number] in taken}
     removed = taken - {then[number] for number in shifted}
     return _Comparison(
-        then, now, frozenset(added), frozenset(shifted), frozenset(removed), _later(then, now)
+        then, now, frozenset(added), frozenset(shifted), frozenset(removed), then.became(now)
     )
 
 
@@ -141,6 +144,20 @@ class _Lines:
         self.bare = [line.strip() for line in self.raw]
         self._path = path
         self._text = text
+        self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Stands for the text."""
+        return sha1(self._text).digest()
+
+    def became(self, now: _Lines, *, indented: bool = False) -> tuple[LineChange, ...]:
+        """What became of the lines, however they are indented unless that counts too."""
+        key = now.digest, indented
+        if key not in self._became:
+            sides = (self.raw, now.raw) if indented else (self.bare, now.bare)
+            self._became[key] = tuple(edits(*sides))
+        return self._became[key]
 
     def __getitem__(self, number: int) -> bytes:
         return self.bare[number] if 0 <= number < len(self.bare) else b""
@@ -184,7 +201,7 @@ class _Lines:
         return outline(self._path, self._text)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=48)
 def _lines(path: str, text: bytes) -> _Lines:
     """The units of a patch ask about the same files, on the same commits."""
     return _Lines(path, text)
@@ -255,17 +272,6 @@ def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
     for kind, first, end, new_first, new_end in matcher.get_opcodes():
         if kind != "equal":
             yield LineChange(head + first, head + end, head + new_first, head + new_end)
-
-
-@lru_cache(maxsize=64)
-def _landed_edits(old: _Lines, then: _Lines) -> tuple[LineChange, ...]:
-    return tuple(edits(old.raw, then.raw))
-
-
-@lru_cache(maxsize=512)
-def _later(then: _Lines, now: _Lines) -> tuple[LineChange, ...]:
-    """What became of the lines of one file, however they are indented."""
-    return tuple(edits(then.bare, now.bare))
 
 
 def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> set[int]:
