@@ -9,6 +9,7 @@ import typer
 from patchq.cli import output
 from patchq.cli.options import Guards, Variants
 from patchq.cli.session import Session, session
+from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.edit.state import Edit
@@ -77,7 +78,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
     count = len(opened.open_names)
     above = len(opened.commits) - count
     typer.echo(
-        f"{opened.tag}: {count} patch{'' if count == 1 else 'es'} as commits in {path}"
+        f"{opened.tag}: {counted(count, 'patch')} as commits in {path}"
         + (f" ({above} above are not shown)" if above else "")
     )
     typer.echo("  git rebase -i worktree/base   all of them; git commit --amend for the last")

@@ -15,7 +15,7 @@ from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
 from patchq.model.export_format import BuildMode, ExportFormat
-from patchq.model.words import some
+from patchq.model.words import counted, some
 from patchq.scratch import scratch_root
 
 if TYPE_CHECKING:
@@ -197,9 +197,8 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
     if json:
         typer.echo(render_record(exported), nl=False)
         return
-    count = len(exported.patches)
     guarded = f" (with {', '.join(exported.guards)})" if exported.guards else ""
-    typer.echo(f"{exported.series} with {count} patch{'' if count == 1 else 'es'}{guarded}")
+    typer.echo(f"{exported.series} with {counted(len(exported.patches), 'patch')}{guarded}")
     typer.echo(f"tree        {exported.tree}")
     typer.echo(f"written to  {place}")
     if exported.file_sha256 is not None:

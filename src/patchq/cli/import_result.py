@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from patchq.errors import InputError
-from patchq.model.words import some
+from patchq.model.words import counted, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,8 +31,8 @@ def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) ->
     good = [one.patch.name for one in batch.imported]
     if good or others:
         here.notice(
-            f"nothing was written: {_count(len(every), 'patch')} did not come in"
-            + (f", {_count(len(good), 'patch')} would: {some(good, 5)}" if good else "")
+            f"nothing was written: {counted(len(every), 'patch')} did not come in"
+            + (f", {counted(len(good), 'patch')} would: {some(good, 5)}" if good else "")
         )
     keep = " `--keep-going` takes the others without it." if good else ""
     raise type(first)(
@@ -145,7 +145,3 @@ def _error(error: InputError) -> dict[str, object]:
 
 def _notice(notice: Notice) -> dict[str, object]:
     return {"file": notice.where.file, "line": notice.where.line, "text": notice.text}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}es"

@@ -9,6 +9,7 @@ import typer
 
 from patchq.cli import output
 from patchq.cli.session import session
+from patchq.model.words import counted
 from patchq.model.workspace import LOCK
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def lint(
 
 def _text(findings: Sequence[Finding], counts: Counter[Severity], series: int) -> str:
     totals = ", ".join(
-        f"{count} {severity.value}{'' if count == 1 else 's'}"
+        counted(count, severity.value)
         for severity, count in sorted(counts.items(), key=lambda item: item[0].value)
     )
     return "\n".join([*map(str, findings), f"{totals or 'nothing found'} in {series} series"])

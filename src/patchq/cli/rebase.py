@@ -8,6 +8,7 @@ import typer
 
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
+from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.rebase import Rebased
@@ -190,8 +191,7 @@ def _show(run: Session, rebased: Rebased, json: bool, *, stopped: bool = True) -
     if stop:
         run.notice(f"nothing was written yet: {stop.report.name} needs review")
     else:
-        count = len(rebased.carried)
-        words = "1 patch" if count == 1 else f"{count} patches"
+        words = counted(len(rebased.carried), "patch")
         run.notice(f"wrote series/{rebased.onto.name} ({words})")
         for item in rebased.report.resurfaced:
             run.notice(

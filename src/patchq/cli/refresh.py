@@ -10,6 +10,7 @@ from patchq.cli import output
 from patchq.cli.options import DryRun
 from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
+from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.edit.refresh import Refreshed, RefreshedPatch
@@ -54,7 +55,7 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
         typer.echo(f"{', '.join(what.value for what in each.what):<10}  {_names(each)}")
     same = len(refreshed.outcomes) - len(told)
     if same:
-        typer.echo(f"unchanged   {same} patch{'' if same == 1 else 'es'}")
+        typer.echo(f"unchanged   {counted(same, 'patch')}")
     words = written_words(refreshed.edited.changes, dry_run=dry_run)
     typer.echo(f"{refreshed.edit.tag}: {words}")
     for note in refreshed.edited.notes:

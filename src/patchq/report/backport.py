@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from patchq.engine.backport.apply_change import UnmergedUnit
 from patchq.engine.backport.backport import Brought
 from patchq.engine.backport.prerequisites import Found, Prerequisite, SearchOutcome
+from patchq.model.words import counted
 from patchq.report.document import render_document
 
 SCHEMA = "patchq.backport/1"
@@ -37,9 +38,10 @@ def _lines(tag: str, brought: Sequence[Brought], *, done: bool, dry_run: bool) -
 def _shortfall(tag: str, found: Found) -> Iterator[str]:
     """Why a change does not come in by itself, what would bring it, and what by hand is left."""
     change = found.change
+    missing = counted(len(found.missing), "name")
     problems = [
-        *([f"{_count(len(found.collisions), 'hunk')} of it collide"] if found.collisions else []),
-        *([f"{_count(len(found.missing), 'name')} it uses are not there"] if found.missing else []),
+        *([f"{counted(len(found.collisions), 'hunk')} of it collide"] if found.collisions else []),
+        *([f"{missing} it uses are not there"] if found.missing else []),
     ]
     yield f"{change.title} does not come onto {tag} by itself: {' and '.join(problems)}"
     yield f"  {change.subject}"
@@ -47,7 +49,8 @@ def _shortfall(tag: str, found: Found) -> Iterator[str]:
         yield f"  missing {name.name}, used in {name.file}:{name.line}"
     match found.outcome:
         case SearchOutcome.FOUND:
-            yield f"It comes with {_count(len(found.prerequisites), 'earlier commit')} of upstream:"
+            commits = counted(len(found.prerequisites), "earlier commit")
+            yield f"It comes with {commits} of upstream:"
             yield from _prerequisites(found)
             yield "Bring them too with --with-prerequisites, or with --squash as one patch."
         case SearchOutcome.TOO_MANY:
@@ -74,7 +77,7 @@ def _prerequisites(found: Found, only_for: str | None = None) -> Iterator[str]:
             continue
         change = one.change
         added, removed = change.lines
-        files = _count(len(change.after), "file")
+        files = counted(len(change.after), "file")
         yield (
             f"  {(change.commit or '')[:9]} {change.title}  +{added} -{removed} in {files}  "
             f"{change.subject}"
@@ -107,10 +110,6 @@ def _excerpt(sign: str, lines: Sequence[bytes]) -> Iterator[str]:
         yield f"    {sign} {line.decode('utf-8', 'replace')}"
     if len(lines) > _MOST_LINES:
         yield f"    {sign} … {len(lines) - _MOST_LINES} more lines"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def render_json(tag: str, brought: Sequence[Brought], *, written: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from patchq.model.release import ANSWER_WORDS, Gate, GateChange
+from patchq.model.words import counted
 from patchq.report.commit import commit_of
 from patchq.report.document import render_document
 from patchq.report.jsonreport import evidence_fields
@@ -45,8 +46,7 @@ def render_gate_changes(
         commit = commit_of(change.evidence) if change.evidence else None
         if commit:
             writer.commit(commit, INDENT)
-    count = len(changes)
-    writer.words(f"{tag} for {target}: {count} gate{'' if count == 1 else 's'} since {since}")
+    writer.words(f"{tag} for {target}: {counted(len(changes), 'gate')} since {since}")
 
 
 def _gate(writer: Writer, gate: Gate) -> None:

@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 
 from patchq.model.patch import Patch
 from patchq.model.verdict import Column, Matrix, Report
+from patchq.model.words import counted
 from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.page import Page
 from patchq.report.page_making import make_page
@@ -68,13 +69,12 @@ def render_html(
     """
     source = Column(report.series, report.base_commit, "", True, None, contents=old or {})
     target = Column(report.onto, report.onto_commit, "", False, report, contents=new or {})
-    count = len(report.patches)
     guards = f" with {', '.join(report.guards)}" if report.guards else ""
     commits = f"{report.base_commit[:_SHORT]} → {report.onto_commit[:_SHORT]}"
     return _write(
         make_page(Matrix((source, target)), (target,), (target,)),
         title=f"{report.series} → {report.onto}",
-        lead=f"{count} {'patch' if count == 1 else 'patches'}{guards} · {commits}",
+        lead=f"{counted(len(report.patches), 'patch')}{guards} · {commits}",
         single=True,
         links=links,
         made=made,
@@ -96,12 +96,10 @@ def render_matrix_html(
     span = (
         "" if not bases else f", {bases[0]}" if len(bases) == 1 else f", {bases[0]} to {bases[-1]}"
     )
-    count = len(matrix.names)
     return _write(
         make_page(matrix, matrix.columns, tuple(reversed(matrix.open))),
         title=title,
-        lead=f"{count} {'patch' if count == 1 else 'patches'}, "
-        f"{len(bases)} {'base' if len(bases) == 1 else 'bases'}{span}",
+        lead=f"{counted(len(matrix.names), 'patch')}, {counted(len(bases), 'base')}{span}",
         single=False,
         links=links,
         made=made,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from patchq.model.verdict import Column, Matrix, Memory, PatchReport, Remembered, Report
+from patchq.model.words import counted
 from patchq.report.causes import Cause, causes, move_words
 from patchq.report.cells import Cell, cell, marks, short_bases
 from patchq.report.commit import NO_LINKS, CommitLinks, ShownCommit
@@ -71,11 +72,10 @@ def render_matrix_markdown(matrix: Matrix, *, links: CommitLinks = NO_LINKS) -> 
 
     As short as :func:`render_markdown`.
     """
-    count, bases = len(matrix.names), len(matrix.columns)
-    patches = f"{count} {'patch' if count == 1 else 'patches'}"
+    patches, bases = counted(len(matrix.names), "patch"), counted(len(matrix.columns), "base")
 
     def blocks(detail: int) -> Iterator[str]:
-        yield f"### {patches}, {bases} {'base' if bases == 1 else 'bases'}"
+        yield f"### {patches}, {bases}"
         yield from _unfetched(matrix)
         yield from _open(matrix, links, detail)
         yield from _grids(matrix, detail)

@@ -10,6 +10,7 @@ from rich.text import Text
 from patchq.model.diff import FileChange
 from patchq.model.patch import Patch
 from patchq.model.series import SeriesEntry
+from patchq.model.words import counted
 from patchq.report.document import render_document
 from patchq.report.terminal import Writer
 
@@ -101,8 +102,5 @@ def _summary(change: FileChange) -> str:
     path = " → ".join(change.paths)
     if change.binary:
         return f"{change.kind.value}  {path}  (binary)"
-    hunks = len(change.hunks)
-    return (
-        f"{change.kind.value}  {path}  {hunks} hunk{'' if hunks == 1 else 's'}, "
-        f"+{_added(change)} -{_removed(change)}"
-    )
+    hunks = counted(len(change.hunks), "hunk")
+    return f"{change.kind.value}  {path}  {hunks}, +{_added(change)} -{_removed(change)}"

@@ -15,6 +15,7 @@ from patchq.model.verdict import (
     Remembered,
     Report,
 )
+from patchq.model.words import counted
 from patchq.report.commit import ShownCommit, commit_of
 
 
@@ -60,7 +61,7 @@ def to_decide(report: Report) -> tuple[Remembered, ...]:
 def settled(report: Report) -> str:
     """One line on the retired patches that need nobody; empty if there are none."""
     counts = [
-        (f"{count} retired {'patch' if count == 1 else 'patches'} {words}")
+        f"{counted(count, 'retired patch')} {words}"
         for memory, words in (
             (Memory.SETTLED, "settled"),
             (Memory.UNKNOWN, f"cannot be judged on {report.onto}"),

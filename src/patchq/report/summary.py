@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from patchq.model.verdict import HunkState, PatchReport, Report, Verdict
+from patchq.model.words import counted
 
 
 def summary(report: Report) -> str:
@@ -15,7 +16,7 @@ def summary(report: Report) -> str:
     verdicts = sorted((verdict for verdict in Verdict if counts[verdict]), key=lambda v: -counts[v])
     words = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in verdicts)
     guards = f" (with {', '.join(report.guards)})" if report.guards else ""
-    patches = f"{total} patch{'' if total == 1 else 'es'}"
+    patches = counted(total, "patch")
     return f"{report.series} → {report.onto}{guards} · {patches}" + (f": {words}" if words else "")
 
 

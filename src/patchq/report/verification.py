@@ -19,6 +19,7 @@ from patchq.model.verification import (
     TargetBuild,
     Verification,
 )
+from patchq.model.words import counted
 from patchq.report.commit import commit_of
 from patchq.report.look import Look
 from patchq.report.terminal import INDENT, Writer
@@ -76,11 +77,10 @@ def _number(arch: str) -> tuple[int, str]:
 
 
 def _headline(verification: Verification) -> str:
-    count = len(verification.patches)
     guards = f" (with {', '.join(verification.guards)})" if verification.guards else ""
-    patches = f"{count} patch{'' if count == 1 else 'es'}"
+    patches = counted(len(verification.patches), "patch")
     failures = sum(len(section.failures) for section in verification.sections)
-    outcome = f"{failures} failure{'' if failures == 1 else 's'}" if failures else "passed"
+    outcome = counted(failures, "failure") if failures else "passed"
     blind = len(verification.not_covered)
     blind_words = f", {blind} not covered by the base" if blind else ""
     return f"{verification.series}{guards} · {patches}: {outcome}{blind_words}"
@@ -175,7 +175,7 @@ def _change(change: Change) -> str:
     if archs:
         return " ".join(archs)
     counts = [
-        f"{sign}{len(items)} {word}{'' if len(items) == 1 else 's'}"
+        f"{sign}{counted(len(items), word)}"
         for sign, items, word in (
             ("-", change.sources_gone, "source"),
             ("+", change.sources_new, "source"),

@@ -26,6 +26,7 @@ from patchq.model.diff_layout import split_lines
 from patchq.model.ids import CommitId, TreeId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, read_patch, repair
+from patchq.model.words import counted
 
 _IN_NAME = re.compile(r"(?:^|(?<![A-Za-z])pr[-_ ]?)(\d{2,})(?=\.patch$|[-_.])", re.IGNORECASE)
 _MOST_STEPS = 400
@@ -59,7 +60,9 @@ class CutFrom:
 
     def __str__(self) -> str:
         where = self.name or f"main at {self.commit[:12]}"
-        past = f", {_commits(self.past)} past {self.tag}'s branch point" if self.past else ""
+        past = (
+            f", {counted(self.past, 'commit')} past {self.tag}'s branch point" if self.past else ""
+        )
         what = "blobs" if self.proof is Proof.BLOBS else "hunks"
         part = "" if self.matched == self.total else f" ({self.matched} of {self.total} {what})"
         return f"cut from {where}{past}{part}"
@@ -269,7 +272,3 @@ def _named(patch: Patch) -> Iterator[tuple[str, str]]:
         seen.add(change.old)
         if change.old_blob and change.old_blob.strip("0"):
             yield change.old, change.old_blob
-
-
-def _commits(number: int) -> str:
-    return "1 commit" if number == 1 else f"{number} commits"

@@ -19,7 +19,7 @@ from patchq.model.patch import Patch
 class Case:
     """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
 
-    ``ours`` is the new base with the patches below it as they were carried. If a person
+    ``ours`` is the new base with the patches below it as they were carried. If a reviewer
     ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
     """
 

@@ -22,7 +22,7 @@ from patchq.model.coverage import Coverage
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verification import Failure, Remark, Section
-from patchq.model.words import some
+from patchq.model.words import counted, some
 
 NAME = "imports"
 
@@ -87,9 +87,9 @@ class _Check:
                     notes.append(Remark(f"{words_of(missing)} ({excuse})", missing.where))
         for path in touched:
             notes += self._unchecked(path)
-        summary = _count(len(touched), "Python file") + " touched"
+        summary = counted(len(touched), "Python file") + " touched"
         if askers:
-            summary += f", {_count(len(askers), 'more')} may ask for what is gone"
+            summary += f", {len(askers)} more may ask for what is gone"
         return Section(NAME, summary, tuple(failures), tuple(dict.fromkeys(notes)))
 
     # -- what the series took away
@@ -286,7 +286,3 @@ def _covers(new: ModuleFacts, old: ModuleFacts) -> bool:
         and {(star.module, star.level) for star in old.stars}
         <= {(star.module, star.level) for star in new.stars}
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 and noun != 'more' else ''}"

@@ -22,6 +22,7 @@ from patchq.engine.workspace.project import Project
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
 from patchq.model.verification import Failure, Remark, Section, Verification
+from patchq.model.words import counted
 
 APPLY = "apply"
 
@@ -87,7 +88,7 @@ def verify_series(
         failure = Failure(error.message, error.where, error.patch.name)
         sections.append(Section(APPLY, "strictly, in order", (failure,)))
         return _verification(project, selection, None, sections, Evaluated((), ()), blind)
-    patches = "patch" if len(subject.steps) == 1 else "patches"
+    patches = counted(len(subject.steps), "patch")
     fuzzed = tuple(
         Remark(f"{step.patch.name} applies with fuzz {step.fuzz} only")
         for step in subject.steps
@@ -95,7 +96,7 @@ def verify_series(
     )
     how = f"in order, {len(fuzzed)} with fuzz" if fuzzed else "strictly, in order"
     notes = (*fuzzed, *_not_checked(project, selection, base, blind))
-    sections.append(Section(APPLY, f"{len(subject.steps)} {patches} {how}", notes=notes))
+    sections.append(Section(APPLY, f"{patches} {how}", notes=notes))
     for number, check in enumerate(CHECKS, 1):
         progress(number, total, check.__module__.rpartition(".")[2])
         sections.append(check(subject))

@@ -14,6 +14,7 @@ from patchq.errors import InputError
 from patchq.model.lock import Base
 from patchq.model.settings import Target
 from patchq.model.verification import BuiltTarget, Failure, Remark, Section, TargetBuild
+from patchq.model.words import counted
 
 NAME = "build"
 
@@ -97,7 +98,7 @@ def _failures(build: TargetBuild) -> Iterator[Failure]:
 
 def _of_architectures(built: BuiltTarget, target: Target) -> Iterator[Failure]:
     for group in built.cuda:
-        sources = f"{len(group.sources)} CUDA source{'' if len(group.sources) == 1 else 's'}"
+        sources = counted(len(group.sources), "CUDA source")
         if not group.archs:
             text = f"{built.name}: no architecture for {sources}; nvcc would choose one"
             yield Failure(text, built.where, target=target.name)
