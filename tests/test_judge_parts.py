@@ -14,6 +14,7 @@ from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.absence import Prover
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
+from patchq.engine.judge.gone.follow import _occurrences
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
@@ -339,6 +340,70 @@ def test_what_was_taken_out_is_told_of_the_commit_that_did_it() -> None:
         ("early", "took part of f hunk 4 out again, which early had brought", ("f",)),
         ("both", "brought f hunk 2, which was removed again later", ("f",)),
     )
+
+
+@pytest.mark.parametrize(
+    ("fates", "said"),
+    [
+        ((LandedState.THERE,), "are in v2"),
+        ((LandedState.THERE, LandedState.HALF), "landed here; part was removed again"),
+        ((LandedState.THERE, LandedState.ELSEWHERE), "landed here; what they "),
+        ((LandedState.HALF, LandedState.ELSEWHERE), "landed here; part was removed again"),
+        ((LandedState.THERE, LandedState.REWRITTEN), "landed here; their lines were rewritten"),
+        ((LandedState.THERE, LandedState.THERE), "landed here; upstream edited the lines since"),
+    ],
+)
+def test_what_is_said_of_hunks_that_landed(fates: tuple[LandedState, ...], said: str) -> None:
+    """All that one commit brought is told of together, the worst of it."""
+    ends = [E, C] if len(fates) == 2 and fates[0] is LandedState.THERE else [C] * len(fates)
+    ends = [E] if len(fates) == 1 else ends
+    by = commit("landed")
+    trails = [
+        HunkHistory(Unit("f", (number,), {}, {}), (), end, by, fate)
+        for number, (end, fate) in enumerate(zip(ends, fates, strict=True), 1)
+    ]
+    span = SimpleNamespace(
+        store=SimpleNamespace(objects=None),
+        new=SimpleNamespace(name="v2"),
+        evidence=lambda _kind, text, _by, **_paths: text,
+    )
+    (text,) = EvidenceMaker(span).merged(trails)  # type: ignore[arg-type]
+    assert said in str(text)
+
+
+@pytest.mark.parametrize(
+    ("archive", "skipped", "said"),
+    [
+        (None, (), None),
+        (None, ("a.cu",), "1 files of v2 could not be searched: a.cu"),
+        ("a wheel", (), "not found in the part of upstream that v2 covers"),
+    ],
+)
+def test_what_was_not_searched(
+    archive: str | None, skipped: tuple[str, ...], said: str | None
+) -> None:
+    """There is no proof of absence then."""
+    prover = Prover.__new__(Prover)
+    span = SimpleNamespace(new=SimpleNamespace(name="v2", archive=archive))
+    vars(prover).update(_span=span, index=SimpleNamespace(skipped=skipped))
+    doubt = prover._unsearched()
+    assert (doubt is None) is (said is None)
+    if doubt and said:
+        assert doubt.text.startswith(said)
+        assert doubt.places == skipped
+
+
+@pytest.mark.parametrize(
+    ("content", "places"),
+    [
+        ("ab\nxab\nab\n", [0, 2]),
+        ("xab\n", []),
+        ("", []),
+        ("x\nab\n", [1]),
+    ],
+)
+def test_where_whole_lines_stand(content: str, places: list[int]) -> None:
+    assert _occurrences(content.encode(), b"ab\n") == places
 
 
 def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:

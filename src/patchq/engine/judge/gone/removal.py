@@ -92,15 +92,13 @@ def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
         if whole is None:
             return None
         wrapped = False
-        if new_path:
-            shown = outline(new_path, new or b"")
+        if new_path and new is not None:
+            shown = outline(new_path, new)
             if shown is None:
                 return None
             left = shown.named(around.name)
             wrapped = left is not None
-            if left and not _is_wrapper(
-                path, _part(split_lines(new or b""), left), _part(lines, whole)
-            ):
+            if left and not _is_wrapper(path, _part(split_lines(new), left), _part(lines, whole)):
                 return None
         first = whole.first + region.first - around.first
         hunk = first, first + last - region.first + 1
