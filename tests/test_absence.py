@@ -576,3 +576,20 @@ def test_what_is_found_changed_is_told_from_what_may_be_there(
     upstream.tag("v2")
     text = shown(judged(upstream, patch)[0].report, EvidenceKind.CODE_MOVED)[0].text
     assert text.startswith("route_tokens is changed, not gone: arg_0 in app/scoring.py ")
+
+
+def test_the_words_of_a_short_function_in_other_order(miniature: MakeMiniature) -> None:
+    """Too short for runs of tokens to tell: its names do."""
+    short = "def bytes_of(tensor):\n    return tensor.numel() * tensor.element_size()\n\n\n"
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: HEAD + FIRST + short + LAST})
+    upstream.tag("v1")
+    fixed = short.replace("numel()", "numel(0)")
+    patch = upstream.patch("v1", {PATH: HEAD + FIRST + fixed + LAST})
+    other = "def memory(batch):\n    for tensor in batch:\n        size = tensor.element_size()\n"
+    other += "        yield size, tensor.numel()\n"
+    upstream.commit("Count otherwise (#5)", {PATH: HEAD + FIRST + LAST, "app/memory.py": other})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == ("app/memory.py",)
