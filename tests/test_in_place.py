@@ -102,6 +102,18 @@ def test_the_patch_whose_lines_it_edits_is_named_not_the_one_that_added_the_func
     }
 
 
+def test_code_that_is_only_ours_cannot_have_been_removed_by_upstream(upstream: Miniature) -> None:
+    """At the first commit upstream lacks the function just as it did at the old tag."""
+    upstream.commit("Audit (#5)", core(STRICTEST, "x + 2 - y"))
+    upstream.tag("v3")
+    patches = stacked(upstream, core(AUDIT, "x + 222"), core("", "x + 222", "x + 444"))
+    workspace = make_workspace(upstream, patches, bases=("v1", "v3"))
+    result = judge_series(open_project(workspace, upstream), "v1", "v3")
+    assert found(result) == {"p1": CONFLICT, "p2": (Verdict.CONFLICT, ("p1.patch",))}
+    kinds = {evidence.kind for report in result.report.patches for evidence in report.evidence}
+    assert EvidenceKind.MERGED not in kinds
+
+
 def test_a_patch_that_only_shares_the_file_with_a_collided_one_is_carried(
     upstream: Miniature,
 ) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import dropwhile
 
 from patchq.engine.judge.landing.fates import Fates
 from patchq.engine.judge.landing.hunk_history import (
@@ -201,6 +202,8 @@ class HistoryWalker:
     def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: MergeState) -> HunkHistory:
         """The trail by its steps alone: of one that landed and is not empty at the end, no trace
         has been looked for yet."""
+        if end is MergeState.COLLIDES and steps and steps[0].state is MergeState.EMPTY:
+            steps = self._since_old(unit, steps)
         last = last_empty(steps)
         if last is None:
             return HunkHistory(unit, steps, end)
@@ -211,6 +214,17 @@ class HistoryWalker:
         undone = out is not None or end is MergeState.APPLIES
         fate = LandedState.UNDONE if undone else LandedState.UNTRACED
         return HunkHistory(unit, steps, end, landed, fate, out)
+
+    def _since_old(self, unit: Unit, steps: tuple[CommitState, ...]) -> tuple[CommitState, ...]:
+        """``steps``, but for those at first that are empty because the old base was so already.
+
+        What takes out code that is only ours changes nothing of upstream, and cannot land.
+        """
+        old = {path: self._objects.file(self._span.old.tree, path) for path in unit.paths}
+        if self.states([unit], [old]) != [MergeState.EMPTY]:
+            return steps
+        later = dropwhile(lambda step: step.state is MergeState.EMPTY, steps)
+        return tuple(later)
 
     def _run_start(self, steps: Sequence[CommitState], last: int) -> int:
         """Where the run of empty states that ends at ``last`` begins.
