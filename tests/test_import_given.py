@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -235,6 +236,23 @@ def test_compressed_patches_are_read(bench: Bench, pack: object, end: str) -> No
     assert done.returncode == 0, done.stderr
     assert "read what is in it" in done.stderr
     assert bench.series() == "x.patch\n"
+
+
+def test_mails_of_one_subject_are_named_apart(bench: Bench) -> None:
+    """As git format-patch names them: 0001-Same.patch, 0002-Same.patch."""
+    one = bench.upstream.detached("v1", "Same", EDIT)
+    two = bench.upstream.detached(one, "Same", TWENTY)
+    (bench.root / "mails").mkdir()
+    files = [
+        bench.write(f"mails/000{number}-Same.patch", bench.upstream.format(commit))
+        for number, commit in enumerate((one, two), 1)
+    ]
+    done = bench.run("mails")
+    assert done.returncode == 0, done.stderr
+    assert bench.series() == "Same.patch\nSame-2.patch\n"
+    shutil.rmtree(bench.root / "series/v1")
+    assert bench.run(*files).returncode == 0
+    assert bench.series() == "Same.patch\nSame-2.patch\n"
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from patchq.engine.importing.read import Given, Notice, told_name
+from patchq.engine.importing.read import Given, Notice, free_name, told_name
 from patchq.engine.series.message import slug
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
@@ -80,7 +80,8 @@ class BranchReader:
         for oid in commits:
             given = self._commit_patch(oid, onto, names, notices)
             if given is not None:
-                patches.append(_named_apart(given, patches))
+                taken = {other.name for other in patches}
+                patches.append(replace(given, name=free_name(given.name, taken)))
         for oid, name in names.items():
             if oid not in commits and not self._history.contains(oid, tip):
                 text_ = f"the patch {name} of the stack is not applied: skipped"
@@ -180,11 +181,3 @@ class BranchReader:
         if oid is None and _ID.fullmatch(name):
             oid = ObjectId(name)
         return self._store.resolve(oid) if oid else None
-
-
-def _named_apart(given: Given, others: list[Given]) -> Given:
-    """``given`` under a name that none of ``others`` has."""
-    taken, name, number = {other.name for other in others}, given.name, 2
-    while name in taken:
-        name, number = f"{given.name.removesuffix('.patch')}-{number}.patch", number + 1
-    return replace(given, name=name)

@@ -11,7 +11,7 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from email import message_from_bytes
 from io import BytesIO
@@ -167,7 +167,7 @@ def read_given(
         if patch.diff:
             wanted = _name(patch.header) or f"{PurePath(title).stem}-{number}.patch"
             taken = {given.name for given in patches}
-            given = _given(part, place, _free(wanted, taken))
+            given = _given(part, place, free_name(wanted, taken))
             patches.append(_numbered(given))
             notices += _prose_notice(given)
         else:
@@ -194,7 +194,7 @@ def _name(header: Header) -> str | None:
     return patch_name(told) if told else None
 
 
-def _free(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
     """``name``, or with a number behind it where that is taken."""
     stem, number = name.removesuffix(".patch"), 2
     while name in taken:

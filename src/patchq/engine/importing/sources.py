@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from patchq.engine.importing.read import Given, Notice, read_given
+from patchq.engine.importing.read import Given, Notice, free_name, read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
 from patchq.model.series import read_series
@@ -38,8 +38,15 @@ class Collected:
             self.errors.append(error)
             return ()
         self.notices += notices
+        given = tuple(self._named_apart(one, file) for one in given)
         self.patches += given
         return given
+
+    def _named_apart(self, given: Given, file: str) -> Given:
+        """Two files of a directory are two patches, if their names differ by a number alone."""
+        here = PurePath(file).parent
+        taken = [other.name for other in self.patches if PurePath(other.place).parent == here]
+        return replace(given, name=free_name(given.name, taken))
 
 
 def is_path(word: str) -> bool:
