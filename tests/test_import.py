@@ -349,6 +349,8 @@ NO_END = "none is safe to propose"
         ({"src/long.py": "end = 2\n"}, NO_END),  # upstream may say the removed line otherwise
         ({"src/app.py": LINES + "line 10\n"}, NO_END),  # what upstream says already
         ({"src/app.py": TEN.replace("line 25\n", "line twenty-five\n")}, NO_END),
+        ({"src/app.py": "# the (GB10) kernel = none here\n" + LINES}, NO_END),  # our own words
+        ({"src/app.py": "number = 1  # the kernel's (GB10) limit\n" + LINES}, NO_END),
         ({"src/app.py": TEN, "src/new.py": "pass\n"}, NO_END),  # half of it would end it all
     ],
 )

@@ -242,6 +242,10 @@ def test_revive_puts_a_patch_where_it_stood(
     done = patchq("revive", "off", "v3", cwd=workspace.root)
     assert "off.patch comes back as clean, before new14.patch, as it stood" in done.stderr
     assert workspace.series("v3").names == ("new10.patch", "off.patch", "new14.patch")
+    story = patchq("why", "off", cwd=workspace.root).stdout
+    assert "clean  v2 → v3" in story
+    assert "brought back: it had left as upstreamed on v2" in story
+    assert "undone" in story
     dropped = patchq("drop", "new10", "--tag", "v3", "--reason", "x", cwd=workspace.root)
     assert dropped.returncode == 0, dropped.stderr
     patchq("revive", "new10", "v3", cwd=workspace.root)

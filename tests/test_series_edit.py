@@ -124,6 +124,7 @@ def test_a_patch_that_waits_for_another_blocks_no_edit(
     said = waiting.run(*command)
     if command[0] != "rename":
         assert said.count("gate.patch is left as it is: it requires absent.patch, which") == 1
+        assert "left as it is" not in waiting.run("move", "three.patch", "--last")
     assert waiting.files()["gate.patch"] == gate
 
 

@@ -58,8 +58,7 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
         typer.echo(f"unchanged   {counted(same, 'patch')}")
     words = written_words(refreshed.edited.changes, dry_run=dry_run)
     typer.echo(f"{refreshed.edit.tag}: {words}")
-    for note in refreshed.edited.notes:
-        run.notice(note)
+    run.say_notes(refreshed.edited.notes)
     if any(RefreshOutcome.DROPPED in each.what for each in told):
         run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
 

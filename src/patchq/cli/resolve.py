@@ -66,8 +66,7 @@ def resolve(
 
 
 def _say(run: Session, edited: Edited) -> None:
-    for note in edited.notes:
-        run.notice(note)
+    run.say_notes(edited.notes)
     typer.echo(f"{edited.new.tag}: {written_words(edited.changes, dry_run=False)}")
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def say_edited(context: typer.Context, edited: Edited, *, dry_run: bool, as_json: bool) -> None:
     """Say what was written of a change of a series."""
     run = session(context)
-    for note in edited.notes:
-        run.notice(note)
+    run.say_notes(edited.notes)
     if as_json:
         _print_json(edited, dry_run)
     else:

@@ -126,6 +126,13 @@ class Session:
             return
         typer.echo(f"patchq: {text}", err=True)
 
+    def say_notes(self, notes: Iterable[str]) -> None:
+        """Say what an edit has to say; what stays true after it, once a workspace."""
+        from patchq.engine.series.restack import StandingNote
+
+        for note in notes:
+            (self._notice_once if isinstance(note, StandingNote) else self.notice)(note)
+
     def _notice_once(self, text: str) -> None:
         """Say something that stays true for long, once a workspace."""
         said = self.workspace.cache_dir / "notices"

@@ -30,8 +30,11 @@ _SOURCE = re.compile(
     r"\W*(?:source|origin|upstream|upstream[- ]pr|pr|forwarded)\s*:\s*(\S.*)", re.I
 )
 _REPOSITORY = re.compile(r"https?://[^/\s]+/[^/\s]+/([^/\s]+)/(?:pull|-/merge_requests)/(\d+)")
-_IDLE = re.compile(rb"#\s|//|/?\*|--\s|import\b|from\b|#\s*include\b")
-"""Comments and imports: what other changes may bring as well."""
+_IDLE = re.compile(rb"import\b|from\b|#\s*include\b")
+"""Imports: what other changes may bring as well."""
+_COMMENT = re.compile(rb"(?:^|\s)(?:#(?:\s|$)|//|/\*|--\s|;;|<!--)|^\*")
+_CODE = re.compile(rb"[=(){}\[\]<>:;]")
+"""What a line of code has one of at least; prose (of a docstring) has mostly none."""
 _TELLING = range(8, 121)
 """How long a line is that tells something and still reads well in a header."""
 _WORD = re.compile(rb"[A-Za-z_]{4,}")
@@ -145,7 +148,12 @@ def _says_it(change: FileChange) -> str | None:
     telling = [
         line
         for line in lines
-        if line.isascii() and len(line) in _TELLING and len(set(_WORD.findall(line))) > 1
+        if line.isascii()
+        and len(line) in _TELLING
+        and len(set(_WORD.findall(line))) > 1
+        # a downstream's own words: upstream would say it in others
+        and not _COMMENT.search(line)
+        and _CODE.search(line)
     ]
     if len(change.hunks) != 1 or change.old_mode != change.new_mode or not telling:
         return None

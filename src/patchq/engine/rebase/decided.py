@@ -51,6 +51,23 @@ def as_decided(workspace: Workspace, report: Report, directory: SeriesDirectory)
     return replace(report, patches=patches, remembered=(*remembered, *vanished, *held))
 
 
+def with_revived(decided: Report, report: Report, directory: SeriesDirectory) -> Report:
+    """``decided`` with what ``report`` says of retired patches that ``directory`` has again."""
+    revived = tuple(
+        _decided(replace(item.now, notes=(*item.now.notes, _back(item))), None, directory)
+        for item in report.remembered
+        if item.now and item.name in directory.series.names
+    )
+    known = {patch.name for patch in decided.patches}
+    more = tuple(patch for patch in revived if patch.name not in known)
+    return replace(decided, patches=(*decided.patches, *more))
+
+
+def _back(item: Remembered) -> str:
+    how = f" as {item.retired_as.value}" if item.retired_as else ""
+    return f"brought back: it had left{how} on {item.since}"
+
+
 def _decided(patch: PatchReport, record: Retired | None, directory: SeriesDirectory) -> PatchReport:
     if record is not None:
         return _out(patch, record)

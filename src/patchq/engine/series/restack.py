@@ -39,6 +39,12 @@ class Work:
     after: Entries
 
 
+class StandingNote(str):
+    """What is to be said of a series, and stays true whatever is edited: once is enough."""
+
+    __slots__ = ()
+
+
 class NoMergeError(FindingsError):
     """A patch does not merge with what is below it now."""
 
@@ -85,7 +91,10 @@ class Restacker:
     @property
     def notices(self) -> tuple[str, ...]:
         """What is to be said of the patches that were left as they are."""
-        return tuple(f"{name} is left as it is: {why}" for name, why in self._left_alone.items())
+        return tuple(
+            StandingNote(f"{name} is left as it is: {why}")
+            for name, why in self._left_alone.items()
+        )
 
     @property
     def left_alone(self) -> Collection[str]:

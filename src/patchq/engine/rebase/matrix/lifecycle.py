@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from patchq.engine.rebase.decided import as_decided
+from patchq.engine.rebase.decided import as_decided, with_revived
 from patchq.engine.rebase.matrix.helpers import Helpers, cores
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
@@ -172,7 +172,7 @@ def _column(
         own = directory.series.names
         if report:
             decided = as_decided(project.workspace, report, directory)
-            report = with_needed(project, decided)
+            report = with_needed(project, with_revived(decided, report, directory))
         contents = directory.contents
     return Column(
         base=base.name,
