@@ -267,5 +267,8 @@ def test_files_name_the_patches_that_touch_them(patchq: CommandLine, workspace: 
         "guards": [],
         "files": [{"path": "d", "patches": ["slow.patch"]}],
     }
+    assert patchq("files", "v2", cwd=workspace.root).stdout == done.stdout
+    swapped = patchq("files", "slow", "v2", "--paths", cwd=workspace.root)
+    assert swapped.stdout == "d\n"
     unknown = patchq("files", "slwo.patch", cwd=workspace.root)
     assert (unknown.returncode, "slow.patch" in unknown.stderr) == (2, True)

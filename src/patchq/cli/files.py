@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli import output
-from patchq.cli.options import Guards, TagOption, Variants
+from patchq.cli.options import Guards, TagOption, Variants, patches_and_tag
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ def files(
     context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATCH", help="Only these; default: all active patches."),
+        typer.Argument(
+            metavar="PATCH|TAG", help="Only these; default: all active patches of the series."
+        ),
     ] = None,
     tag: TagOption = None,
     guards: Guards = None,
@@ -33,18 +35,21 @@ def files(
     \b
     Examples:
       patchq files
+      patchq files v0.5.17
       patchq files arch-prune.patch --tag v0.5.17
       git -C ~/sglang log v0.5.17..main -- $(patchq files --paths)
     """
     import os
 
-    selection, found = session(context).api.touched(names or (), tag, guards or (), variants or ())
+    run = session(context)
+    patches, tag = patches_and_tag(run, names or (), tag)
+    selection, found = run.api.touched(patches, tag, guards or (), variants or ())
     if json:
         _print_json(selection, found)
         return
     width = max(map(len, found), default=0)
-    for path, patches in found.items():
-        line = path if paths else f"{path:{width}}  {' '.join(patches)}"
+    for path, touching in found.items():
+        line = path if paths else f"{path:{width}}  {' '.join(touching)}"
         typer.echo(os.fsencode(line))
 
 

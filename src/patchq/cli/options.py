@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from patchq.cli.session import Session
 
 TagOption = Annotated[
@@ -49,6 +51,16 @@ def patch_and_tag(run: Session, first: str, second: str | None) -> tuple[str, st
     names = run.lock.names
     swapped = second is not None and first in names and second not in names
     return (second, first) if swapped and second else (first, second)
+
+
+def patches_and_tag(
+    run: Session, names: Sequence[str], tag: str | None
+) -> tuple[list[str], str | None]:
+    """Patches and ``--tag``; a tag of the lock among the patches stands for it."""
+    given = [name for name in names if name in run.lock.names]
+    if tag is not None or len(given) != 1:
+        return list(names), tag
+    return [name for name in names if name not in given], given[0]
 
 
 def patch_or_tag(run: Session, first: str, second: str | None) -> tuple[str | None, str | None]:
