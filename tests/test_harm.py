@@ -90,6 +90,13 @@ def test_a_signal(ground: Ground, name: str, every: bool) -> None:
         count("signals")
 
 
+def test_an_undo_comes_to_its_end_before_a_signal_does(ground: Ground) -> None:
+    scene = ground.scene("undo")
+    for step in range(1, scene.steps("TERM") + 1):
+        scene.befall(Harm("TERM", step))
+        scene.check(settled=True)
+
+
 @pytest.mark.parametrize("name", TRIALS)
 def test_a_reader_who_leaves(ground: Ground, name: str) -> None:
     """As in ``patchq COMMAND | head -1``: what was begun is done, and the exit code is its own."""

@@ -30,6 +30,7 @@ from patchq.engine.workspace.kept_aside import keep_aside
 from patchq.errors import InputError, PatchqError, Where
 from patchq.files import sync
 from patchq.model.workspace import Workspace
+from patchq.signals import Interrupted
 
 FORWARD = "forward.json"
 BACK = "back.json"
@@ -175,7 +176,17 @@ class Slot:
                 sync(directory)
 
     def abandon(self) -> None:
-        """Restore what was there; leaves alone what is done already."""
+        """Restore what was there; leaves alone what is done already.
+
+        A signal that comes meanwhile ends the program behind it.
+        """
+        try:
+            self._abandon()
+        except Interrupted:
+            self._abandon()  # no second one is raised
+            raise
+
+    def _abandon(self) -> None:
         try:
             if self.has(FORWARD):
                 self.enter(FORWARD, BACK)
