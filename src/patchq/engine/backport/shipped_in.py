@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from patchq.engine.backport.apply_change import Lander
-from patchq.engine.backport.missing_commits import Between
-from patchq.engine.backport.upstream_change import ChangeReader
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.git.history import CommitInfo
@@ -128,6 +125,11 @@ class _Endings:
 
     def _content(self, base: Base, landed: CommitInfo) -> tuple[int, int]:
         """How many changes of a commit an archive has, of those in files that it covers."""
+        # the most of a backport, and few bases are archives
+        from patchq.engine.backport.apply_change import Lander
+        from patchq.engine.backport.missing_commits import Between
+        from patchq.engine.backport.upstream_change import ChangeReader
+
         change = ChangeReader(self._store, self._project.settings).commit(landed.oid)
         lander = Lander(self._project, base, Between(self._store, None, change.parent))
         return lander.there(change, base.tree)
