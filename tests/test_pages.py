@@ -104,11 +104,17 @@ def test_the_demo(reader: Reader) -> None:
     reader.run("patchq rebase --abort && rm -r series/.resolutions", reader.cwd)
     for page in ("reference/report.md", "reference/export.md"):
         reader.read_sessions(page, reader.cwd)
+    printed = reader.run("patchq verify v1.1", reader.cwd)
+    sections = re.findall(r"^[✔✖·] ([\w-]+) ", printed, re.M)
+    table = (DOCS / "reference/verify.md").read_text(encoding="utf-8").split("\n\n")[2]
+    assert re.findall(r"^\| `([\w-]+)`", table, re.M) == sections
 
 
 @pytest.mark.release
 @pytest.mark.skipif(SGLANG is None, reason="PATCHQ_TEST_SGLANG names no clone")
-@pytest.mark.parametrize("page", ["../README.md", "tutorials/real-tag.md", "how-to/carry-a-pr.md"])
+@pytest.mark.parametrize(
+    "page", ["../README.md", "tutorials/real-tag.md", "how-to/carry-a-pr.md", "reference/verify.md"]
+)
 def test_what_was_recorded_on_sglang(reader: Reader, page: str) -> None:
     for name in ("series", "upstream.lock"):
         reader.run(f"cp -r '{ROOT / name}' .", reader.home)

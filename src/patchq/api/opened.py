@@ -82,11 +82,14 @@ class OpenWorkspace:
         return cls(files, upstream, say, limits or say, fetching, terminal, typed)
 
     @classmethod
-    def create(cls, directory: str | Path, upstream: str) -> Self:
-        """Make ``directory`` a workspace for ``upstream``, a URL or the path of a clone."""
+    def create(cls, directory: str | Path, upstream: str, *, going_on: bool = False) -> Self:
+        """Make ``directory`` a workspace for ``upstream``, a URL or the path of a clone.
+
+        ``going_on`` takes a workspace for the same upstream that has no series yet.
+        """
         from patchq.engine.workspace.init import make_workspace
 
-        return cls(make_workspace(Path(directory), upstream))
+        return cls(make_workspace(Path(directory), upstream, going_on=going_on))
 
     @property
     def lock(self) -> Lock:

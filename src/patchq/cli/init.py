@@ -71,7 +71,7 @@ def init(
         )
     if what and tag is None:
         tag = _tag_for(run, location, what, repo)
-    workspace = Workspace.create(run.start / directory, location).files
+    workspace = Workspace.create(run.start / directory, location, going_on=bool(what)).files
     if tag is not None and not what:
         return _lock(context, run, workspace.root, tag, json=json)
     if json and not what:
@@ -124,7 +124,10 @@ def _take(
             context, words, tag=tag, repo=repo, keep_going=keep_going, author=author
         )
     except PatchqError:
-        run.notice(f"{root} is a workspace, without a patch yet: `patchq import` there goes on")
+        run.notice(
+            f"{root} is a workspace, without a patch yet: the same command goes on, as does "
+            "`patchq import` there"
+        )
         raise
 
 

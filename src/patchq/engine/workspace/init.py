@@ -34,11 +34,12 @@ _ATTRIBUTES = (b"*.patch -text", b"series/*/series -text")
 _IGNORED = (b"/.patchq/",)
 
 
-def make_workspace(directory: Path, location: str) -> Workspace:
+def make_workspace(directory: Path, location: str, *, going_on: bool = False) -> Workspace:
     """Make ``directory`` a workspace for the upstream at ``location``, all or nothing.
 
     Files that are there are kept, and added to where git has to know something. Raises
-    :class:`InputError` if it is a workspace already, and as :func:`location_in_lock` does.
+    :class:`InputError` if it is a workspace already, and as :func:`location_in_lock` does;
+    ``going_on`` takes one for the same upstream that has no series yet.
     """
     root = directory.resolve()
     workspace = Workspace(root)
@@ -47,6 +48,13 @@ def make_workspace(directory: Path, location: str) -> Workspace:
     settled = workspace.state_dir.is_dir() and recover(workspace)
     made = workspace.lock_path.read_bytes() if workspace.lock_path.is_file() else None
     if settled and made == rendered:
+        return workspace
+    if (
+        going_on
+        and made is not None
+        and not workspace.series_names()
+        and workspace.lock().upstream == location_in_lock(location, root)
+    ):
         return workspace
     if os.path.lexists(workspace.lock_path):
         raise InputError(f"{root} is a workspace already: it has {LOCK}")
