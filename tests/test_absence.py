@@ -593,3 +593,25 @@ def test_the_words_of_a_short_function_in_other_order(miniature: MakeMiniature) 
     report = judged(upstream, patch)[0].report
     assert report.verdict is Verdict.CONFLICT
     assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == ("app/memory.py",)
+
+
+def test_settings_that_moved_word_for_word(miniature: MakeMiniature) -> None:
+    """Lines that no language tells apart go along by their window."""
+    block = "".join(
+        f"  {name}_limit: {len(name)}  # as {name} says\n"
+        for name in ("router", "balance", "expert", "shared", "queue", "page", "batch", "token")
+    )
+    more = "".join(f"other_{number}: {number}\n" for number in range(80))
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"conf/router.yaml": block, "conf/all.yaml": more})
+    upstream.tag("v1")
+    patch = upstream.patch(
+        "v1", {"conf/router.yaml": edited(block, ("shared_limit: 6", "shared_limit: 9"))}
+    )
+    upstream.commit("One file (#5)", {"conf/router.yaml": None, "conf/all.yaml": more + block})
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    whole = more + edited(block, ("shared_limit: 6", "shared_limit: 9"))
+    assert placed(upstream, "v2", judgement.patch.raw) == {"conf/all.yaml": whole.encode()}

@@ -320,6 +320,21 @@ def test_a_guarded_patch_that_does_not_apply_is_carried_as_it_is(upstream: Minia
     assert new_directory(result)["p2.patch"] == waiting
 
 
+def test_what_was_judged_is_not_judged_again(
+    upstream: Miniature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patches = stacked(upstream, core(AUDIT, "x + 222"), core(STRICT, "x + 222"))
+    workspace = make_workspace(upstream, patches)
+    first = judge_series(open_project(workspace, upstream), "v1", "v2")
+
+    def judge(_self: Judge, case: Case) -> Judgement:
+        raise ValueError(case.patch.name)
+
+    monkeypatch.setattr(Judge, "judge", judge)
+    again = judge_series(open_project(workspace, upstream), "v1", "v2")
+    assert again.report == first.report
+
+
 def test_a_fault_in_judging_one_patch_is_its_conflict_and_not_kept(
     upstream: Miniature, monkeypatch: pytest.MonkeyPatch
 ) -> None:

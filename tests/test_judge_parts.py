@@ -17,10 +17,12 @@ from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.follow import _occurrences
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
+from patchq.engine.judge.landing.fates import Fates, _Change
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.small_trees import names_below
+from patchq.engine.judge.landing.surviving_lines import Survival
 from patchq.engine.judge.line_search import core, is_telling
-from patchq.engine.judge.outcomes import decided_by, unsettled
+from patchq.engine.judge.outcomes import decided_by, outcomes, unsettled
 from patchq.engine.judge.placed import PatchedBase, PlacedPatch
 from patchq.engine.judge.watch import mentioned
 from patchq.engine.languages.live import conditions, live_lines
@@ -34,7 +36,7 @@ from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
 from patchq.model.ids import ObjectId, commit_id, commit_ids, tree_id
 from patchq.model.patch import Patch
-from patchq.model.verdict import Verdict
+from patchq.model.verdict import HunkState, Verdict
 from patchq.model.words import some
 
 FILE = Entry("100644", ObjectId("1" * 40))
@@ -531,6 +533,31 @@ def test_what_a_likeness_is_measured_by() -> None:
 
     assert best(unit) == "shape.py"
     assert best(unit.split(b"\n")[0] + b"\n" + unit.split(b"\n")[1]) == "names.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"a": Survival.REWRITTEN}, Survival.REWRITTEN),
+        ({"a": Survival.WHOLE, "b": Survival.WHOLE}, Survival.WHOLE),
+        ({"a": Survival.WHOLE, "b": Survival.REWRITTEN}, Survival.REWRITTEN),
+        ({"a": Survival.WHOLE, "b": Survival.PART}, Survival.PART),
+        ({"a": Survival.NONE, "b": Survival.WHOLE}, Survival.PART),
+    ],
+)
+def test_what_is_left_of_a_change_to_several_files(
+    files: dict[str, Survival], left: Survival
+) -> None:
+    fates = Fates.__new__(Fates)
+    vars(fates).update(_file_survival=lambda path, *_sides: files[path])
+    change = _Change(UNIT, dict.fromkeys(files), dict.fromkeys(files, FILE))
+    assert fates._survival(change, {}) is left
+
+
+def test_a_change_without_hunks_counts_as_hunk_0() -> None:
+    mode = b"diff --git a/f b/f\nold mode 100644\nnew mode 100755\n"
+    (found,) = outcomes(Patch("a.patch", mode), HunkState.GONE)
+    assert (found.file, found.index, found.state) == ("f", 0, HunkState.GONE)
 
 
 def test_a_patch_counts_as_active_unless_it_is_said() -> None:

@@ -183,6 +183,20 @@ def test_how_far_away_a_line_may_have_grown(at: int, left: Survival) -> None:
 
 
 @pytest.mark.parametrize(
+    ("final", "left"),
+    [
+        ([*STEPS, TWO], Survival.NONE),
+        ([*STEPS[:5], *STEPS[6:], TWO, STEPS[5]], Survival.WHOLE),
+        ([*STEPS[:4], *STEPS[5:], STEPS[4], TWO], Survival.WHOLE),
+    ],
+)
+def test_a_line_that_moved_with_the_code_around_it(final: list[str], left: Survival) -> None:
+    """The same line among other code is another line."""
+    landed = HEAD_OF + "".join([*STEPS[:5], TWO, *STEPS[5:]])
+    assert left_of(HEAD_OF + "".join(STEPS), landed, HEAD_OF + "".join(final)) is left
+
+
+@pytest.mark.parametrize(
     ("at", "left"),
     [(2, Survival.PART), (1, Survival.WHOLE), (7, Survival.PART), (8, Survival.WHOLE)],
 )

@@ -761,7 +761,10 @@ def test_landed_and_put_under_a_condition(upstream: Miniature) -> None:
     patch = upstream.patch("v1", landed)
     brought = upstream.commit("Check the limit (#2)", landed)
     under = before("evict", "if pool.is_fast():\n            pool.check_limit(page, limit)")
-    narrowed = upstream.commit("Only if it is fast (#3)", pool(under))
+    whole = before("evict", "pool.check_limit(page, limit)")
+    upstream.commit("Take one less (#3)", pool(whole, fix("evict")))
+    narrowed = upstream.commit("Only if it is fast (#4)", pool(under, fix("evict")))
+    upstream.commit("Return no None (#5)", pool(under, fix("evict"), CONTEXT))
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.SUPERSEDED
@@ -790,11 +793,23 @@ def test_the_line_taken_out_stood_elsewhere_before_it_landed(
 
 def test_it_is_there_on_the_way_back_though_no_commit_brought_it(upstream: Miniature) -> None:
     """What it takes out stands nowhere on the older tag."""
-    upstream.commit("Evict one less (#2)", pool(fix("evict")))
+    upstream.commit("Evict one less (#2)", pool(fix("evict"), OTHER_FUNCTION))
     upstream.tag("v2")
-    patch = upstream.patch("v2", pool())
+    patch = upstream.patch("v2", pool(OTHER_FUNCTION))
     report = judged(upstream, patch, bases=("v2", "v1")).report
     assert report.verdict is Verdict.UPSTREAMED
     (evidence,) = report.evidence
     assert evidence.commit is None
     assert "no commit between the bases" in evidence.text
+
+
+def test_reverted_and_then_changed_otherwise(upstream: Miniature) -> None:
+    """What stands there now did not grow from it."""
+    patch = upstream.patch("v1", pool(fix("evict")))
+    upstream.commit("Evict one less (#2)", pool(fix("evict")))
+    back = upstream.commit('Revert "Evict one less (#2)" (#3)', pool())
+    upstream.commit("Evict by the page (#4)", pool((take("evict"), take("evict", " - page.size"))))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert [item.commit for item in shown(report, EvidenceKind.UNDONE)] == [back]
