@@ -107,6 +107,18 @@ IN_CLASS = (
             ),
             False,
         ),
+        (
+            "Pool.below",
+            IN_CLASS,
+            IN_CLASS.replace("    def below(self):\n        return 0\n", ""),
+            True,
+        ),
+        (
+            "Pool.below",
+            IN_CLASS,
+            IN_CLASS.replace("    def below(self):\n        return 0\n", "    run(limit)\n"),
+            False,
+        ),
         ("Pool.code", ABOVE + IN_CLASS, ABOVE, True),
         ("Pool.code", ABOVE + IN_CLASS, ABOVE + "class Queue:\n    size = 4\n", False),
         ("code", ABOVE + CODE, "def above(:\n", False),

@@ -813,3 +813,32 @@ def test_reverted_and_then_changed_otherwise(upstream: Miniature) -> None:
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.CONFLICT
     assert [item.commit for item in shown(report, EvidenceKind.UNDONE)] == [back]
+
+
+@pytest.mark.parametrize(("change", "offset"), [(fix("evict"), 2), (before("evict", "pass"), 2)])
+def test_how_far_down_a_hunk_went(
+    upstream: Miniature, change: tuple[str, str], offset: int
+) -> None:
+    patch = upstream.patch("v1", pool(change))
+    upstream.commit("Import (#2)", {POOL_PATH: f"import os\nimport sys\n{POOL}"})
+    upstream.tag("v2")
+    (hunk,) = judged(upstream, patch).report.hunks
+    assert (hunk.state, hunk.offset) == (HunkState.CARRIED, offset)
+
+
+def test_who_named_a_file_last_under_another_name(miniature: MakeMiniature) -> None:
+    made = miniature()
+    user = '#include "pool.h"\n' + "".join(
+        f"int user_{n}(void) {{ return {n}; }}\n" for n in range(9)
+    )
+    header = "#define POOL 4\n#define PAGES 8\n"
+    made.commit("Start (#1)", {"src/pool.h": header, "src/user.c": user})
+    made.tag("v1")
+    patch = made.patch("v1", {"src/pool.h": header.replace("4", "5")})
+    made.commit("Rename (#2)", {"src/user.c": None, "src/client.c": user})
+    ended = made.commit("Include nothing (#3)", {"src/client.c": user.split("\n", 1)[1]})
+    made.commit("More (#4)", {"src/client.c": user.split("\n", 1)[1] + "int more;\n"})
+    made.tag("v2")
+    report = judged(made, patch).report
+    assert report.verdict is Verdict.CLEAN
+    assert [item.commit for item in shown(report, EvidenceKind.UNREFERENCED)] == [ended]
