@@ -19,6 +19,7 @@ from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
 from patchq.engine.judge.landing.fates import Fates, _Change
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
+from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.small_trees import names_below
 from patchq.engine.judge.landing.surviving_lines import Survival
 from patchq.engine.judge.line_search import core, is_telling
@@ -383,6 +384,19 @@ def test_what_is_said_of_hunks_that_landed(fates: tuple[LandedState, ...], said:
     )
     (text,) = EvidenceMaker(span).merged(trails)  # type: ignore[arg-type]
     assert said in str(text)
+
+
+@pytest.mark.parametrize(("lines", "more"), [(1, ""), (2, " and 1 more"), (3, " and 2 more")])
+def test_what_is_said_of_lines_that_stand_elsewhere(lines: int, more: str) -> None:
+    span = SimpleNamespace(
+        store=SimpleNamespace(objects=None),
+        evidence=lambda _kind, text, _by, **_paths: text,
+    )
+    standing = StillThere(
+        history(end=C), tuple(b"line %d" % n for n in range(lines)), ("lib/a.py",)
+    )
+    text = str(EvidenceMaker(span).still_there(standing))  # type: ignore[arg-type]
+    assert text.endswith(f"lib/a.py: 'line 0'{more}")
 
 
 @pytest.mark.parametrize(

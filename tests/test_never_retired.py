@@ -399,3 +399,47 @@ def test_how_common_a_name_may_be(miniature: MakeMiniature, beside: int, retired
     upstream.tag("v2")
     expected = Verdict.UNREACHABLE if retired else Verdict.CONFLICT
     assert judged(upstream, patch).report.verdict is expected
+
+
+def test_a_file_that_went_as_several_came_beside_it(miniature: MakeMiniature) -> None:
+    """In one commit: any of them may have taken its place."""
+    upstream = miniature()
+    upstream.commit("Begin (#1)", {"a/conf.yaml": CONF, "o": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"a/conf.yaml": CONF.replace("3", "9")})
+    upstream.commit("Otherwise (#2)", {"a/conf.yaml": None, "a/b.py": "b = 1\n", "a/c.py": "c\n"})
+    upstream.tag("v2")
+    assert kept(upstream, patch) is Verdict.CONFLICT
+
+
+def test_a_file_that_was_renamed_and_then_written_anew(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Begin (#1)", {PATH: TEXT, "o": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+    upstream.commit("Rename (#2)", {PATH: None, "lib/paths.py": TEXT})
+    upstream.commit("More (#3)", {"app/one.py": "x = 1\n", "app/two.py": "y = 2\n"})
+    upstream.commit("Anew (#4)", {"lib/paths.py": "VERSION = 3\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert any("lib/paths.py" in item.paths for item in report.evidence)
+
+
+@pytest.mark.parametrize(("elsewhere", "common"), [(3, False), (4, True)])
+def test_a_line_that_stands_in_many_places(
+    miniature: MakeMiniature, elsewhere: int, common: bool
+) -> None:
+    """That there is one more of it says nothing."""
+    line = "import_module(settings.plugin)\n"
+    text = "first = load_first(one)\n" + line + "last = load_last(two)\n"
+    upstream = miniature()
+    others = {f"other/{n}.txt": f"number {n}\n{line}" for n in range(elsewhere)}
+    upstream.commit("Begin (#1)", {"run.txt": text, **others})
+    upstream.tag("v1")
+    cut = text.replace(line, "")
+    patch = upstream.patch("v1", {"run.txt": cut})
+    upstream.commit("Load it there (#2)", {"run.txt": cut, "there.txt": f"there\n{line}"})
+    upstream.tag("v2")
+    expected = Verdict.UPSTREAMED if common else Verdict.CONFLICT
+    assert judged(upstream, patch).report.verdict is expected
