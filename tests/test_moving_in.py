@@ -339,6 +339,7 @@ def test_triage_and_take(place: Place) -> None:
     (pile / "ten-v2.patch").write_text(ten)
     (pile / "docker.patch").write_text(ten.replace("src/app.py", "build/Dockerfile"))
     (pile / "no.patch").write_text(ten.replace("line 9\n", "line IX\n"))
+    (pile / "no-v9.1.patch").write_text(ten.replace("line 9\n", "line 99\n"))
     (pile / "notes.txt").write_text("nothing\n")
     place.start()
     assert place.patchq("lock", "v1", "v2", cwd=place.root).returncode == 0
@@ -346,6 +347,7 @@ def test_triage_and_take(place: Place) -> None:
     assert said.returncode == 1
     assert "for another repository: 1\n    docker.patch\n" in said.stdout
     assert "no.patch: at most 0 of 1 hunks have a place" in said.stdout
+    assert "v9.1, by its name, is not locked: `patchq lock v9.1`" in " ".join(said.stdout.split())
     assert f"patchq import {pile} --take" in said.stdout
     document = json.loads(place.patchq("import", pile, "--json", cwd=place.root).stdout)
     rows = {Path(one["file"]).name: one for one in document["files"]}

@@ -101,6 +101,17 @@ def generation(name: str, bases: Sequence[str]) -> str | None:
     return next((base for base in bases if _plain(base) == told), None)
 
 
+def unlocked_version(name: str, bases: Sequence[str]) -> str | None:
+    """The version at the end of a patch's name, if it is none of ``bases``.
+
+    >>> unlocked_version("fix-v1.1.patch", ["v1.0"])
+    'v1.1'
+    """
+    cut = _cut(name, bases)
+    told = cut[1] if cut and cut[1][-1:].isdigit() else None
+    return None if generation(name, bases) else told
+
+
 def _cut(name: str, bases: Sequence[str]) -> tuple[str, str] | None:
     """A patch's name without its generation, and that."""
     stem = name.removesuffix(".patch")

@@ -29,7 +29,14 @@ from patchq.model.diff_layout import split_lines
 from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.patch import Patch, repair
-from patchq.model.triage import Fits, Triage, TriagedFile, generation, generations
+from patchq.model.triage import (
+    Fits,
+    Triage,
+    TriagedFile,
+    generation,
+    generations,
+    unlocked_version,
+)
 
 Progress = Callable[[int, int, str], None]
 
@@ -179,7 +186,11 @@ class _Triage:
         if not counts:
             return None
         placed, total, name = max(counts, key=lambda count: count[0])
-        return f"at most {placed} of {total} hunks have a place, on {name}"
+        words = f"at most {placed} of {total} hunks have a place, on {name}"
+        version = unlocked_version(given.name, self._project.lock.names)
+        if version is None:
+            return words
+        return f"{words}; {version}, by its name, is not locked: `patchq lock {version}`"
 
     def _lines(self, base: Base, path: str | None) -> list[bytes]:
         return split_lines(self._objects.content(base.tree, path) or b"") if path else []
