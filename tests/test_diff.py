@@ -187,6 +187,8 @@ def test_what_git_refuses_is_refused(diff: bytes, message: str) -> None:
     [
         (b"@@ -1,1 +1,1 @@\n\\ No newline at end of file\n-1\n+x\n", "backslash"),
         (b"@@ -1,1 +1,1 @@\n-1\n+x\n\\ No\n", "backslash"),
+        # git sees it only if more follows, GNU patch always
+        (b"@@ -1,1 +1,1 @@\n-1\n+x\n\\ No newile\n", "backslash"),
         (b"@@ -" + b"9" * 5000 + b",1 +1 @@\n-1\n+x\n", "malformed hunk header"),
         (b"@@ -9999999999 +1 @@\n-1\n+x\n", "malformed hunk header"),
     ],

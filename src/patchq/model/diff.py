@@ -38,7 +38,7 @@ NAMED_HINT = (
     "The diff only names it, so it would be lost. Make the diff again: `diff -ruN` or "
     "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
 )
-_REMARK = 12  # git's least length for "\\ No newline at end of file", in any language
+_REMARK = 13  # from this length on git always sees "\\ No newline at end of file", in any language
 _MARKS = (b" ", b"+", b"-")
 _MANY_LINES = 50_000
 """From so many lines of a diff on its hunks are read by the leaner way."""
