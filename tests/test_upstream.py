@@ -150,6 +150,16 @@ def test_init_refuses_a_workspace(root: Path, patchq: CommandLine, upstream: Min
     assert (root / "upstream.lock").read_bytes() == before
 
 
+def test_init_writes_nothing_into_a_bare_repository(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    upstream.git("clone", "-q", "--bare", str(upstream.path), str(bare))
+    done = patchq("init", bare, "--upstream", upstream.path, cwd=tmp_path)
+    assert (done.returncode, "the inside of a git repository" in done.stderr) == (2, True)
+    assert not (bare / "upstream.lock").exists()
+
+
 # lock
 
 

@@ -58,6 +58,11 @@ def make_workspace(directory: Path, location: str, *, going_on: bool = False) ->
         return workspace
     if os.path.lexists(workspace.lock_path):
         raise InputError(f"{root} is a workspace already: it has {LOCK}")
+    if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():
+        raise InputError(
+            f"{root} is the inside of a git repository, where no workspace belongs",
+            hint=f"For a workspace on that upstream: `patchq init DIR --upstream {root}`.",
+        )
     try:
         read_lock(rendered, Where(LOCK))
     except InputError as error:
