@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +84,7 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
         output.document("lock", {"bases": rows})
         return
     for name in added if after is None else ():
-        tell_place(run, name)
+        tell_place(run, name, added)
     for pin in pins:
         if pin.base.name in added:
             why = f"{pin.origin} of {run.api.upstream_refs}; trust on first use"
@@ -92,11 +93,16 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
             typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
 
 
-def tell_place(run: Session, name: str) -> None:
-    """Say where a new base stands in the order of the lock, if that is not the end."""
+def tell_place(run: Session, name: str, added: Collection[str] = ()) -> None:
+    """Say where a new base stands in the order of the lock, if that is not the end.
+
+    That another of those ``added`` with it comes next goes without saying.
+    """
     lock = run.workspace.lock()
     place = lock.position(name)
-    if place + 1 < len(lock.bases):
+    if lock.names[place + 1 :]:
+        if lock.names[place + 1] in added:
+            return
         run.notice(
             f"{name} stands before {lock.names[place + 1]}, by its version; "
             "`lock --after BASE` chooses another place"
