@@ -615,3 +615,22 @@ def test_settings_that_moved_word_for_word(miniature: MakeMiniature) -> None:
     assert judgement.patch
     whole = more + edited(block, ("shared_limit: 6", "shared_limit: 9"))
     assert placed(upstream, "v2", judgement.patch.raw) == {"conf/all.yaml": whole.encode()}
+
+
+@pytest.mark.parametrize(
+    ("line", "window"), [(30, "app/limits.conf:21-41"), (2, "app/limits.conf:1-13")]
+)
+def test_the_window_around_a_hunk_in_a_deleted_text(
+    miniature: MakeMiniature, line: int, window: str
+) -> None:
+    """Ten lines on each side of what the patch changes, as far as the file goes."""
+    made = miniature()
+    words = [f"limit{n} = rate{n} * burst{n + 7}  # quota of tenant{n}\n" for n in range(60)]
+    made.commit("Start (#1)", {"app/limits.conf": "".join(words), "app/main.py": OTHER})
+    made.tag("v1")
+    made.commit("Drop the limits (#2)", {"app/limits.conf": None})
+    made.tag("v2")
+    changed = [*words[:line], words[line].replace("rate", "own_rate"), *words[line + 1 :]]
+    (found,) = judged(made, made.patch("v1", {"app/limits.conf": "".join(changed)}))
+    assert found.report.verdict is Verdict.UNREACHABLE
+    assert f"nothing like {window} in v2" in found.report.evidence[0].text
