@@ -382,8 +382,18 @@ NEEDS_PAGES = (("    best = best / scale\n", "    best = take_page(best) / scale
             (FIX, ("    return best, experts\n", "    return best, experts\n\n\nLIMIT = 4\n")),
             HOME + BODY,
         ),
+        ((FIX, ("= reason\n\n\n", "= None\nLIMIT = 4\n\n")), HOME + BODY),
     ],
-    ids=["re-indented", "changed", "twice", "unbound", "bound to another", "import", "beside it"],
+    ids=[
+        "re-indented",
+        "changed",
+        "twice",
+        "unbound",
+        "bound to another",
+        "import",
+        "beside it",
+        "half behind another",
+    ],
 )
 def test_code_that_cannot_be_followed(
     upstream: Miniature, changes: tuple[tuple[str, str], ...], home: str

@@ -606,10 +606,13 @@ def test_a_renamed_file(upstream: Miniature) -> None:
 
 def test_a_moved_directory_with_a_file_that_the_patch_adds(upstream: Miniature) -> None:
     patch = upstream.patch("v1", {**pool(fix("evict")), "app/new/tiny.py": "tiny\n"})
-    upstream.move("app", "lib/core", "Move everything (#2)")
+    moved = upstream.move("app", "lib/core", "Move everything (#2)")
     upstream.tag("v2")
     judgement = judged(upstream, patch)
     assert judgement.report.verdict is Verdict.MOVED
+    # upstream moved what it had: nothing is told of a move of the new file
+    found = [(e.commit, e.paths) for e in shown(judgement.report, EvidenceKind.PATH_MOVED)]
+    assert found == [(moved, ("lib/core/pool.py",))]
     assert placed(upstream, "v2", carried(judgement)) == {
         "lib/core/new/tiny.py": b"tiny\n",
         "lib/core/pool.py": edited(POOL, fix("evict")).encode(),
