@@ -116,6 +116,16 @@ def test_no_two_classes_have_one_name() -> None:
     assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}
 
 
+def test_no_class_is_above_300_lines() -> None:
+    long = {
+        node.name
+        for _, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and (node.end_lineno or 0) - node.lineno >= 300
+    }
+    assert long == set()
+
+
 def test_no_function_has_a_parameter_of_its_own_name() -> None:
     found = [
         f"{module}:{node.lineno}: {node.name}"

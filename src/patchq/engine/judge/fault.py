@@ -6,6 +6,9 @@ of ours) must not take the verdicts on the others away.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.outcomes import outcomes
 from patchq.errors import PatchqError, UnavailableError
@@ -19,10 +22,22 @@ from patchq.model.verdict import (
     Verdict,
 )
 
+_Found = TypeVar("_Found")
+
 
 def ends_all(error: Exception) -> bool:
     """Whether what went wrong would go wrong with every other patch too."""
     return isinstance(error, OSError | MemoryError | UnavailableError)
+
+
+def unless_fault(ask: Callable[[], _Found], otherwise: _Found) -> _Found:
+    """What ``ask`` gives, ``otherwise`` if something goes wrong with this patch alone."""
+    try:
+        return ask()
+    except Exception as error:
+        if ends_all(error):
+            raise
+        return otherwise
 
 
 def faulted(patch: Patch, error: Exception) -> Judgement:

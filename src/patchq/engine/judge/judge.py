@@ -13,7 +13,7 @@ from dataclasses import replace
 from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
 from patchq.engine.judge.evidence import EvidenceMaker
-from patchq.engine.judge.fault import ends_all
+from patchq.engine.judge.fault import unless_fault
 from patchq.engine.judge.gone.follow import Followed
 from patchq.engine.judge.gone.unreachable import GoneCode, is_found
 from patchq.engine.judge.judgement import Judgement
@@ -30,7 +30,6 @@ from patchq.engine.judge.outcomes import (
     unsettled,
 )
 from patchq.engine.judge.predicates import SpanPredicates
-from patchq.engine.judge.unmerged import unseen
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
@@ -43,7 +42,6 @@ from patchq.git.merge import MergeQuestion, MergeState
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
     Evidence,
-    EvidenceKind,
     HunkOutcome,
     HunkState,
     PatchReport,
@@ -73,36 +71,9 @@ class Judge:
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
 
-    def without_base(
-        self, patch: Patch, missing: Sequence[str], *, inactive: bool = False
-    ) -> Judgement:
-        """The judgement on a patch whose required patches are not there: its rules alone speak.
-
-        An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
-        """
-        moved = bool(patch.header.retire_when) and self._gone.is_elsewhere(patch)
-        ruled = self.predicates.ruling(patch, moved=moved)
-        verdict = ruled[0] if ruled else Verdict.CONFLICT
-        requires = Evidence(
-            EvidenceKind.REQUIRES,
-            "requires itself: nothing can come before it"
-            if patch.name in missing
-            else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
-        )
-        places = tuple(self._span.place(path).new for path in patch.paths)
-        if inactive and verdict is not Verdict.EXPIRED:
-            return unseen(patch, requires, places)
-        state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
-        report = PatchReport(
-            name=patch.name,
-            verdict=verdict,
-            paths=tuple(map(PathChange, patch.paths, places)),
-            hunks=outcomes(patch, state),
-            evidence=(*(ruled[1:] if ruled else ()), requires),
-            blocked_by=tuple(missing),
-            kind=patch.header.kind,
-        )
-        return Judgement(report)
+    def is_elsewhere(self, patch: Patch) -> bool:
+        """Whether code that ``patch`` edits moved: a missing path says nothing then."""
+        return bool(patch.header.retire_when) and self._gone.is_elsewhere(patch)
 
     def judge(self, case: Case) -> Judgement:
         """The judgement on a patch that both bases cover and that stands on the old one.
@@ -141,21 +112,12 @@ class Judge:
 
     def landed(self, case: Case) -> Judgement | None:
         """The judgement on a patch that upstream has all of, None on any other."""
-        try:
-            return self._landed(case)
-        except Exception as error:
-            if ends_all(error):
-                raise
-            return None
+        return unless_fault(lambda: self._landed(case), None)
 
     def never_there(self, patch: Patch, applied: Applied) -> frozenset[str]:
         """Paths in which ``patch`` adds lines that no commit between the bases has."""
-        try:
-            return self._walker.never_there(split_units(patch, applied, self._objects))
-        except Exception as error:
-            if ends_all(error):
-                raise
-            return frozenset()
+        units = split_units(patch, applied, self._objects)
+        return unless_fault(lambda: self._walker.never_there(units), frozenset())
 
     def _landed(self, case: Case) -> Judgement | None:
         facts = self._merges.find(case)

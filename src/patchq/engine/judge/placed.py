@@ -19,7 +19,7 @@ from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.predicates import SpanPredicates
-from patchq.engine.judge.unmerged import uncovered, unjudged
+from patchq.engine.judge.unmerged import uncovered, unjudged, without_base
 from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import Unit, changed_region, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
@@ -185,7 +185,9 @@ class PlaceJudge:
         if unseen is not None:
             return unseen
         if placed.missing:
-            return self.judge.without_base(patch, placed.missing, inactive=placed.inactive)
+            moved = self.judge.is_elsewhere(patch)
+            ruled = self.judge.predicates.ruling(patch, moved=moved)
+            return without_base(self._span, patch, placed.missing, ruled, inactive=placed.inactive)
         if not placed.lost:
             return self._alone(placed)
         key = placed.key_with_lost(self._span, self.judge.predicates)

@@ -1,4 +1,4 @@
-"""Patches that cannot be merged at all, and are carried byte for byte."""
+"""Patches that cannot be merged at all."""
 
 from __future__ import annotations
 
@@ -49,3 +49,38 @@ def unseen(patch: Patch, evidence: Evidence, places: Sequence[str | None]) -> Ju
         kind=patch.header.kind,
     )
     return Judgement(report, patch)
+
+
+def without_base(
+    span: UpstreamRange,
+    patch: Patch,
+    missing: Sequence[str],
+    ruled: tuple[Verdict, Evidence] | None,
+    *,
+    inactive: bool,
+) -> Judgement:
+    """The judgement on a patch whose required patches are not there: its rules alone speak.
+
+    An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
+    """
+    verdict = ruled[0] if ruled else Verdict.CONFLICT
+    requires = Evidence(
+        EvidenceKind.REQUIRES,
+        "requires itself: nothing can come before it"
+        if patch.name in missing
+        else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
+    )
+    places = tuple(span.place(path).new for path in patch.paths)
+    if inactive and verdict is not Verdict.EXPIRED:
+        return unseen(patch, requires, places)
+    state = HunkState.GONE if verdict is Verdict.EXPIRED else HunkState.CONFLICTING
+    report = PatchReport(
+        name=patch.name,
+        verdict=verdict,
+        paths=tuple(map(PathChange, patch.paths, places)),
+        hunks=outcomes(patch, state),
+        evidence=(*(ruled[1:] if ruled else ()), requires),
+        blocked_by=tuple(missing),
+        kind=patch.header.kind,
+    )
+    return Judgement(report)
