@@ -26,6 +26,7 @@ from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.git.history import History
+from patchq.model.ids import CommitId, TreeId
 
 _GIT_DEPS = "git-deps"
 _PATIENCE = 60
@@ -154,7 +155,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _spread(changes: ChangeReader, commits: Sequence[str], count: int) -> Iterator[UpstreamChange]:
+def _spread(
+    changes: ChangeReader, commits: Sequence[CommitId], count: int
+) -> Iterator[UpstreamChange]:
     """About ``count`` commits, evenly spread, that leave something to backport."""
     step = max(1.0, len(commits) / count)
     places = (int(number * step) for number in range(min(count, len(commits))))
@@ -166,9 +169,9 @@ def _spread(changes: ChangeReader, commits: Sequence[str], count: int) -> Iterat
                 break
 
 
-def _spare(search: PrerequisiteSearch, found: Found, tree: str) -> int:
+def _spare(search: PrerequisiteSearch, found: Found, tree: TreeId) -> int:
     """How many members of a set it does without."""
-    commits = [one.change.commit or "" for one in found.prerequisites]
+    commits = [one.change.commit for one in found.prerequisites if one.change.commit]
     return sum(
         search.needs(found.change, tree, [other for other in commits if other != commit])
         for commit in commits

@@ -26,7 +26,7 @@ from patchq.git.objects import Entry
 from patchq.git.search import lines_with_texts
 from patchq.model.diff import ChangeKind, FileChange, Hunk
 from patchq.model.diff_layout import split_lines
-from patchq.model.ids import TreeId
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch
 
 _BATCH = 40
@@ -71,11 +71,11 @@ class Cut:
     """A commit's change as it is on a tag: the tree of the tag with it."""
 
     commit: CommitInfo
-    tree: str
+    tree: TreeId
 
 
 def cut_commits(
-    span: UpstreamRange, commits: Sequence[CommitInfo], onto: str
+    span: UpstreamRange, commits: Sequence[CommitInfo], onto: TreeId
 ) -> Iterator[Cut | None]:
     """Each commit merged onto the tree ``onto`` with its parent as the base.
 
@@ -91,7 +91,7 @@ def cut_commits(
             yield Cut(commit, answer.tree) if changes else None
 
 
-def later_commits(span: UpstreamRange, future: str) -> list[CommitInfo]:
+def later_commits(span: UpstreamRange, future: CommitId) -> list[CommitInfo]:
     """The commits from the new tag to ``future`` of which no title or number is on it already."""
     history = History(span.store.git)
     between = history.subjects(span.old.commit, span.new.commit)
@@ -106,15 +106,14 @@ def later_commits(span: UpstreamRange, future: str) -> list[CommitInfo]:
     ]
 
 
-def _tree(span: UpstreamRange, commit: str) -> str:
-    head = span.store.objects.read(commit).split(b"\n", 1)[0]
-    return head.removeprefix(b"tree ").decode()
+def _tree(span: UpstreamRange, commit: CommitId) -> TreeId:
+    return span.store.objects.commit_tree(commit)
 
 
 class CaseMaker:
     """Makes labelled patches for one span; ``future`` is a commit past the new tag."""
 
-    def __init__(self, span: UpstreamRange, future: str, seed: int):
+    def __init__(self, span: UpstreamRange, future: CommitId, seed: int):
         self._span = span
         self._future = future
         self._random = random.Random(seed)
@@ -173,7 +172,7 @@ class CaseMaker:
 
     def _on_same_files(self, revert: CommitInfo) -> tuple[CommitInfo, ...]:
         """The commits after ``revert`` that touch its files."""
-        paths = self._history.changed(f"{revert.oid}^", revert.oid)
+        paths = self._objects.changed(_tree(self._span, revert.parents[0]), revert.tree)
         return self._history.touching(revert.oid, self._span.new.commit, paths)
 
     @cached_property
@@ -253,7 +252,7 @@ class CaseMaker:
             if twin is not None:
                 yield self._case(Group.TWIN, [cut], twin, landed=[])
 
-    def _twins_of(self, cut: Cut) -> Iterator[str]:
+    def _twins_of(self, cut: Cut) -> Iterator[TreeId]:
         """Trees of the old tag with one hunk's edit made where its lines stand a second time."""
         old = self._span.old.tree
         patch = Patch("twin", self._mailer.diff(old, cut.tree))
@@ -278,16 +277,18 @@ class CaseMaker:
     def _cuts(self, commits: Sequence[CommitInfo]) -> Iterator[Cut]:
         return filter(None, cut_commits(self._span, commits, self._span.old.tree))
 
-    def _both(self, first: Cut, second: Cut) -> str | None:
+    def _both(self, first: Cut, second: Cut) -> TreeId | None:
         base = _tree(self._span, second.commit.parents[0])
         merged = self._span.store.merger.merge(base, first.tree, second.commit.tree)
         return merged.tree if merged.clean and merged.tree != first.tree else None
 
     def _changes(self, cut: Cut) -> dict[str, Entry | None]:
-        paths = self._history.changed(self._span.old.tree, cut.tree)
+        paths = self._objects.changed(self._span.old.tree, cut.tree)
         return self._objects.files(cut.tree, paths)
 
-    def _case(self, group: Group, made_of: Sequence[Cut], tree: str, landed: Sequence[Cut]) -> Case:
+    def _case(
+        self, group: Group, made_of: Sequence[Cut], tree: TreeId, landed: Sequence[Cut]
+    ) -> Case:
         names = [cut.commit.oid for cut in made_of]
         diff = self._mailer.diff(self._span.old.tree, tree)
         name = f"{group.name.lower()}-{'-'.join(oid[:9] for oid in names)}.patch"

@@ -17,13 +17,14 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch
 
 
 class CommitProbes:
     """Makes probes of the commits past the new tag, up to ``future``, of one span."""
 
-    def __init__(self, span: UpstreamRange, future: str, seed: int):
+    def __init__(self, span: UpstreamRange, future: CommitId, seed: int):
         self._span = span
         self._merger = span.store.merger
         self._objects = span.store.objects
@@ -69,7 +70,7 @@ class CommitProbes:
             if upper is not None:
                 yield upper
 
-    def _edits(self) -> Iterator[tuple[str, str]]:
+    def _edits(self) -> Iterator[tuple[str, TreeId]]:
         """Trees of the old tag with a line edited, and some added, where upstream has others."""
         old = self._span.old.tree
         diffs = tree_diff(self._span.store.git, old, self._span.new.tree)
@@ -114,7 +115,9 @@ class CommitProbes:
         patch = Patch(name, self._mailer.diff(below.tree, tree))
         return Probe(Fate.STACKED, patch, below.made_of, tree, mark, (Place(path),), below=below)
 
-    def _cut_for(self, old: str, new: str) -> tuple[Iterator[Cut | None], Iterator[Cut | None]]:
+    def _cut_for(
+        self, old: TreeId, new: TreeId
+    ) -> tuple[Iterator[Cut | None], Iterator[Cut | None]]:
         return (
             cut_commits(self._span, self._commits, old),
             cut_commits(self._span, self._commits, new),

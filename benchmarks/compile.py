@@ -311,7 +311,8 @@ def _row(row: WheelRow) -> dict[str, Any]:
 
 def _jobs() -> int:
     text = Path("/proc/meminfo").read_text(encoding="ascii")
-    free = int(re.search(r"^MemAvailable:\s+(\d+)", text, re.MULTILINE)[1]) // 2**20
+    found = re.search(r"^MemAvailable:\s+(\d+)", text, re.MULTILINE)
+    free = int(found[1]) // 2**20 if found else 10
     return max(1, min(os.cpu_count() or 1, free // 10))
 
 

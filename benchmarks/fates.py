@@ -27,6 +27,7 @@ from scratch import TAGS, Scratch, judge_each, rebase
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
 PAIRS = 20
@@ -64,7 +65,7 @@ class Bench:
         tree = self._with([patch for patch in carried if patch])
         return [self._answer(probe, rebased.judgements, tree) for probe in probes]
 
-    def _answer(self, probe: Probe, judged: Mapping[str, Judgement], tree: str) -> Answer:
+    def _answer(self, probe: Probe, judged: Mapping[str, Judgement], tree: TreeId) -> Answer:
         report = judged[probe.name].report
         outcome = not_carried(probe, report)
         if (
@@ -79,11 +80,11 @@ class Bench:
             outcome = Outcome.RIGHT if right else Outcome.ELSEWHERE
         return Answer(probe, report, outcome)
 
-    def _with(self, patches: Sequence[Patch]) -> str:
+    def _with(self, patches: Sequence[Patch]) -> TreeId:
         base = self._project.lock.base(self._new)
         return self._stack.apply_all(base.tree, patches, onto=base.name)
 
-    def _is_right(self, probe: Probe, tree: str, paths: Sequence[str]) -> bool:
+    def _is_right(self, probe: Probe, tree: TreeId, paths: Sequence[str]) -> bool:
         if probe.right is not None:
             return self._objects.files(tree, paths) == self._objects.files(probe.right, paths)
         found = {path: self._objects.content(tree, path) or b"" for path in paths}

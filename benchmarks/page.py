@@ -125,7 +125,7 @@ class Chromium:
     def cost(self, script: str) -> float:
         """The milliseconds of running it, and of what follows at once: layout, painting."""
         before = self.seconds
-        self.driver.execute_script(script)  # type: ignore[no-untyped-call]
+        self.driver.execute_script(script)
         time.sleep(0.5)
         return 1000 * (self.seconds - before)
 
@@ -146,9 +146,7 @@ def main() -> None:
         before = browser.seconds
         browser.driver.get(page.as_uri())
         time.sleep(0.5)
-        nodes = browser.driver.execute_script(  # type: ignore[no-untyped-call]
-            "return document.querySelectorAll('*').length"
-        )
+        nodes = browser.driver.execute_script("return document.querySelectorAll('*').length")
         print(f"{'load':16} {1000 * (browser.seconds - before):4.0f} ms, {nodes} elements")
         for name, script in STEPS.items():
             print(f"{name:16} {browser.cost(script):4.0f} ms")

@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
 
@@ -38,7 +39,7 @@ class Peers:
         self._git.run("read-tree", span.new.tree, environment=self._index)
         self._known = frozenset(patch_ids(span).values())
 
-    def dropping(self, patch: Patch, patched: str) -> frozenset[Peer]:
+    def dropping(self, patch: Patch, patched: TreeId) -> frozenset[Peer]:
         """The peers that take ``patch`` for landed; ``patched`` is the old tag's tree with it."""
         landed = set()
         if self._is_known(patched):
@@ -50,12 +51,12 @@ class Peers:
             landed.add(Peer.REVERSE)
         return frozenset(landed)
 
-    def _is_known(self, patched: str) -> bool:
+    def _is_known(self, patched: TreeId) -> bool:
         diff = self._git.run("diff-tree", "-r", *_NO_RENAMES, self._span.old.tree, patched).stdout
         found = self._git.text("patch-id", "--stable", stdin=diff).split()
         return bool(found) and found[0] in self._known
 
-    def _merges_to_nothing(self, patched: str) -> bool:
+    def _merges_to_nothing(self, patched: TreeId) -> bool:
         """What ``git rebase --onto`` does: a merge of whole trees; an empty one is dropped."""
         new = self._span.new.tree
         merged = self._span.store.merger.merge(self._span.old.tree, new, patched)

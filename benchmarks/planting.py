@@ -25,6 +25,7 @@ from source import FileDiff, Function, Tree, tree_diff
 
 from patchq.engine.workspace.project import Project
 from patchq.git.objects import Entry
+from patchq.model.ids import commit_id
 from patchq.model.lock import Base, Lock
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, Verdict
@@ -186,7 +187,7 @@ class Planter:
         tree = self._objects.overlay(self._new.tree, entries)
         who = "Somebody <somebody@example.org> 1893456000 +0000"
         head = f"tree {tree}\nparent {self._new.commit}\nauthor {who}\ncommitter {who}\n"
-        commit = self._objects.write("commit", f"{head}\nChange {name}\n".encode())
+        commit = commit_id(self._objects.write("commit", f"{head}\nChange {name}\n".encode()))
         return Base(name, commit, tree, "2030-01-01T00:00:00+00:00")
 
     def _planted(self, plant: Plant, probes: Sequence[Probe]) -> Base:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from source import Function, functions
 
+from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
 
@@ -91,12 +92,12 @@ class Probe:
     fate: Fate
     patch: Patch
     made_of: str
-    tree: str
+    tree: TreeId
     mark: bytes = b""
     places: tuple[Place, ...] = ()
     function: Function | None = None
     below: Probe | None = None
-    right: str | None = None
+    right: TreeId | None = None
     merges: bool | None = True
 
     @property

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Objects
 from patchq.git.process import Git
+from patchq.model.ids import ObjectId, TreeId
 
 C_SUFFIXES = frozenset({".c", ".h", ".cc", ".cpp", ".hpp", ".cu", ".cuh"})
 WINDOW = 3
@@ -142,13 +143,13 @@ def _c_spots(lines: Sequence[bytes], first: int, last: int) -> Iterator[int]:
 class Tree:
     """All that is in a tree of the upstream."""
 
-    def __init__(self, objects: Objects, oid: str):
+    def __init__(self, objects: Objects, oid: TreeId):
         self.oid = oid
         self._objects = objects
         self._functions: dict[str, tuple[Function, ...]] = {}
 
     @cached_property
-    def blobs(self) -> Mapping[str, str]:
+    def blobs(self) -> Mapping[str, ObjectId]:
         """The object of each file, by path."""
         return {
             path: entry.oid

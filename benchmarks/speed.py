@@ -38,6 +38,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
+from patchq.model.ids import TreeId, commit_id
 from patchq.model.patch import Patch, read_patch
 
 _WHO = "benchmark <benchmark@localhost> 0 +0000"
@@ -202,7 +203,7 @@ def _long_series(span: UpstreamRange, options: argparse.Namespace, *, between: b
     return series
 
 
-def _on_top(span: UpstreamRange, tree: str, commit: CommitInfo) -> str | None:
+def _on_top(span: UpstreamRange, tree: TreeId, commit: CommitInfo) -> TreeId | None:
     if len(commit.parents) != 1:
         return None
     base, _ = span.store.describe(commit.parents[0])
@@ -223,7 +224,7 @@ def _measure_git(
     for patch in series:
         tree = Stack(store).apply(tree, patch, onto=options.old).tree
         text = f"tree {tree}\nparent {topic}\nauthor {_WHO}\ncommitter {_WHO}\n\n{patch.name}\n"
-        topic = store.objects.write("commit", text.encode())
+        topic = commit_id(store.objects.write("commit", text.encode()))
     if store.git.held is not None:
         store.git.held.flush()  # for a git that is not ours
     for name, setting in (("git's default", "conflict"), ("directory renames on", "true")):
