@@ -1,4 +1,4 @@
-"""What an import says: a line a patch, or JSON; and what became of those that did not come in."""
+"""An import and what it says: a line a patch or JSON, and what became of those left out."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from patchq.errors import InputError
 from patchq.model.words import counted, some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from patchq.api.importing import ImportResult
+    from patchq.api.importing import ImportOptions, ImportResult
     from patchq.cli.session import Session
     from patchq.engine.importing.batch import Batch
     from patchq.engine.importing.importing import Imported
     from patchq.engine.importing.read import Notice
+    from patchq.engine.importing.sources import Collected
 
 SCHEMA = "patchq.import/1"
 _EACH = 3
@@ -145,3 +146,30 @@ def _error(error: InputError) -> dict[str, object]:
 
 def _notice(notice: Notice) -> dict[str, object]:
     return {"file": notice.where.file, "line": notice.where.line, "text": notice.text}
+
+
+def bring(
+    here: Session, found: Mapping[str, Collected], options: ImportOptions, label: str
+) -> list[ImportResult]:
+    """Put the patches found for each tag on top of its series, in one step for ``patchq undo``.
+
+    Raises :class:`~patchq.errors.InputError` if one does not come in, and ``options`` do not say
+    to keep going.
+    """
+    with here.progress("import") as progress:
+        results = here.api.take(found, options, label, progress=progress)
+    for result in results if not options.keep_going else ():
+        if result.has_failures:
+            for notice in (*result.found.notices, *result.batch.notices):
+                here.notice(str(notice))
+            raise_failures(here, result.batch, result.found.errors)
+    return results
+
+
+def say(here: Session, result: ImportResult) -> None:
+    """Say on stderr what is no result."""
+    if result.begins is not None:
+        here.notice(f"series/{result.tag} starts over: {result.begins}")
+    own = (notice for one in result.batch.imported for notice in one.notices)
+    say_notices(here, (*result.found.notices, *result.batch.notices, *own))
+    say_failures(here, result.batch, result.found.errors)

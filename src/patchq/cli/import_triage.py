@@ -60,7 +60,6 @@ def _take(
     here: Session, found: Collected, answer: Triage, options: ImportOptions, *, as_json: bool
 ) -> int:
     from patchq.cli import import_result
-    from patchq.cli.import_run import bring, say
     from patchq.engine.importing.sources import Collected
     from patchq.report.document import render_document
 
@@ -71,9 +70,9 @@ def _take(
         if (taken := answer.taken(base))
     }
     label = f"{here.typed()} ({', '.join(chosen)})"
-    brought = bring(here, chosen, replace(options, keep_going=True), label)
+    brought = import_result.bring(here, chosen, replace(options, keep_going=True), label)
     for one in brought:
-        say(here, one)
+        import_result.say(here, one)
         if not as_json:
             typer.echo(import_result.text(one, dry_run=options.dry_run))
     if as_json:
