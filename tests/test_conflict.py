@@ -579,6 +579,29 @@ def test_abort_restores_every_byte(patchq: CommandLine, workspace: Workspace, gi
     assert patchq("rebase", "--abort", cwd=workspace.root).returncode == 2
 
 
+@pytest.mark.parametrize("end", [("--abort",), ("--skip", "--reason", "later")], ids=lambda e: e[0])
+@pytest.mark.parametrize("commits", [False, True], ids=["staged", "committed"])
+def test_what_was_solved_and_not_taken_is_kept(
+    patchq: CommandLine, workspace: Workspace, git: UserGit, end: tuple[str, ...], commits: bool
+) -> None:
+    start(patchq, workspace)
+    solve(workspace, git, "src/fight.py", "fight_6 = 'hours of work'\n")
+    if commits:
+        git("commit", "-q", "-m", "solved")
+    done = patchq("rebase", *end, cwd=workspace.root)
+    kept = [file for file in (workspace.state_dir / "kept").rglob("fight.py") if file.is_file()]
+    assert [b"hours of work" in file.read_bytes() for file in kept] == [True]
+    assert ".patchq/kept/worktree-1" in done.stderr
+
+
+def test_an_abort_keeps_nothing_of_a_conflict_as_it_was_laid_out(
+    patchq: CommandLine, workspace: Workspace
+) -> None:
+    start(patchq, workspace)
+    assert patchq("rebase", "--abort", cwd=workspace.root).returncode == 0
+    assert not (workspace.state_dir / "kept").exists()
+
+
 @pytest.mark.parametrize(
     "args",
     [

@@ -228,10 +228,11 @@ class Worktree:
         """
         return self._move_aside([tree] if tree else [], {})
 
-    def _keep_unknown(self, taken: TreeId | None) -> KeptFiles | None:
+    def _keep_unknown(self, taken: TreeId | None, *, committed: bool) -> KeptFiles | None:
         """Move the files aside that would be lost.
 
-        Those that neither ``taken``, nor the layout, nor HEAD, nor the index has as they are.
+        Those that neither ``taken`` nor the layout has as they are, nor, if what is ``committed``
+        there stays, HEAD and the index.
         """
         if not self.path.is_dir():
             return None
@@ -239,7 +240,7 @@ class Worktree:
         laid = self._directory / _TREE
         if laid.is_file():
             trees.append(tree_id(laid.read_text()))
-        if self.is_linked:
+        if committed and self.is_linked:
             with suppress(PatchqError):
                 trees.append(self._store.describe(self.head())[0])
                 index = self.index()
@@ -267,13 +268,14 @@ class Worktree:
             file.rename(target)
         return KeptFiles(directory, tuple(str(file.relative_to(self.path)) for file in odd))
 
-    def clear(self, taken: TreeId | None = None) -> None:
+    def clear(self, taken: TreeId | None = None, *, committed: bool = True) -> None:
         """Take everything out; the directory itself stays, for shells that stand in it.
 
-        What would be lost is moved aside, to ``kept`` beside the worktree: files that are in no
-        commit there, not staged, and not in the tree ``taken``.
+        What would be lost is moved aside, to ``kept`` beside the worktree: files that are not in
+        the tree ``taken``, and in no commit there and not staged, unless nobody will look for a
+        ``committed`` or staged one either.
         """
-        self._keep_unknown(taken)
+        self._keep_unknown(taken, committed=committed)
         if self.path.is_symlink() or self.path.is_file():
             self.path.unlink()
         # first what says that the layout is whole
@@ -285,9 +287,9 @@ class Worktree:
             else:
                 entry.unlink()
 
-    def remove(self, taken: TreeId | None = None) -> None:
+    def remove(self, taken: TreeId | None = None, *, committed: bool = True) -> None:
         """Remove the worktree, if there is one; see :meth:`clear`."""
-        self.clear(taken)
+        self.clear(taken, committed=committed)
         if self.path.is_dir():
             _step_out(self.path)
             self.path.rmdir()

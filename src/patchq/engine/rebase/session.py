@@ -178,7 +178,7 @@ def abort(workspace: Workspace) -> AbortedRebase:
         for name, raw in _resolutions(operation.decisions if operation else ()).items()
     ]
     forget(workspace)
-    worktree_of(workspace, Store(workspace.store_path)).remove()
+    worktree_of(workspace, Store(workspace.store_path)).remove(committed=False)
     return AbortedRebase(written, tuple(str(file.relative_to(root)) for file in kept))
 
 
@@ -267,7 +267,7 @@ def _stop(
     save(project.workspace, stopped)
     worktree = worktree_of(project.workspace, project.store)
     try:
-        worktree.clear(taken)
+        worktree.clear(taken, committed=False)
         if wanted is not None:
             worktree.lay_out(wanted)
     except (OSError, GitFailedError) as error:
@@ -289,7 +289,7 @@ def _finish(project: Project, operation: Operation, rebased: Rebased) -> None:
             )
         write(project, rebased, operation.label, operation.decisions)
     forget(workspace)
-    worktree_of(workspace, project.store).remove()
+    worktree_of(workspace, project.store).remove(committed=False)
 
 
 def _is_written(workspace: Workspace, operation: Operation, rebased: Rebased) -> bool:

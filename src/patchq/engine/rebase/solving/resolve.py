@@ -94,7 +94,7 @@ def begin(project: Project, tag: str, name: str) -> OpenedConflict | Edited:
     state = Resolving(name, tag, wanted.identity)
     STATE.save(project.workspace, state)
     worktree = worktree_of(project.workspace, project.store)
-    worktree.clear()
+    worktree.clear(committed=False)
     worktree.lay_out(wanted)
     return OpenedConflict(judgement.report, tuple(collision.conflicts))
 
@@ -153,7 +153,7 @@ def _state(workspace: Workspace) -> Resolving:
 
 def _end(project: Project, taken: TreeId | None = None) -> None:
     STATE.forget(project.workspace)
-    worktree_of(project.workspace, project.store).remove(taken)
+    worktree_of(project.workspace, project.store).remove(taken, committed=False)
 
 
 class _Question:
