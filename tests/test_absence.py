@@ -644,3 +644,16 @@ def test_the_window_around_a_hunk_in_a_deleted_text(
     (found,) = judged(made, made.patch("v1", {"app/limits.conf": "".join(changed)}))
     assert found.report.verdict is Verdict.UNREACHABLE
     assert f"nothing like {window} in v2" in found.report.evidence[0].text
+
+
+def test_a_class_that_takes_over_what_two_had(upstream: Miniature, patch: bytes) -> None:
+    """The fault lives on in code of the same shape that was there before, under other names."""
+    words = "def|if|is|not|None|return|torch|dim|min"
+    names = re.sub(rf"\b(?!(?:{words})\b)([a-z_]{{3,}})\b", r"own_\1", BODY)
+    upstream.commit("Have both (#4)", {"app/second.py": names})
+    upstream.tag("v1")
+    upstream.commit("Keep one (#5)", {PATH: WITHOUT})
+    upstream.tag("v2")
+    (found,) = judged(upstream, patch)
+    assert found.report.verdict is Verdict.CONFLICT
+    assert any("app/second.py" in evidence.text for evidence in found.report.evidence)

@@ -42,6 +42,8 @@ FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
 
 TWIN = 0.80
 """From here on, code that was there all along is a copy; below, it only looks alike."""
+SAME_SHAPE = 0.98
+"""The same, for names aside: one class took over what two had."""
 
 COMMON = 5
 """A name with more definitions than this in unchanged files says nothing by itself."""
@@ -234,7 +236,8 @@ class Prover:
         for oid in self.index.candidates(piece, text):
             figures = piece.within(self.index.tokens(oid, kind))
             like = is_like(figures)
-            if like and (inlined or figures.exact < TWIN):
+            copied = figures.exact >= TWIN or (not small and figures.shape >= SAME_SHAPE)
+            if like and (inlined or not copied):
                 like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
             share = max(figures.exact, figures.names if small else figures.shape)
             yield like, share, self._likest_at(oid, figures)
