@@ -42,8 +42,8 @@ FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
 
 TWIN = 0.80
 """From here on, code that was there all along is a copy; below, it only looks alike."""
-SAME_SHAPE = 0.98
-"""The same, for names aside: one class took over what two had."""
+SAME_SHAPE, SHAPELY = 0.98, 60
+"""The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
 
 COMMON = 5
 """A name with more definitions than this in unchanged files says nothing by itself."""
@@ -229,6 +229,7 @@ class Prover:
         kind = family(path)
         piece = Piece(tokenize(kind, text), self.index.weight)
         small = piece.size < SMALL
+        whole = text == unit and piece.size >= SHAPELY
 
         def is_like(figures: Figures) -> bool:
             return figures.exact >= GONE_EXACT if inlined and small else _is_like(piece, figures)
@@ -236,7 +237,7 @@ class Prover:
         for oid in self.index.candidates(piece, text):
             figures = piece.within(self.index.tokens(oid, kind))
             like = is_like(figures)
-            copied = figures.exact >= TWIN or (not small and figures.shape >= SAME_SHAPE)
+            copied = figures.exact >= TWIN or (whole and figures.shape >= SAME_SHAPE)
             if like and (inlined or not copied):
                 like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
             share = max(figures.exact, figures.names if small else figures.shape)
