@@ -124,13 +124,17 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take global options after the command too (``patchq report -q``)."""
         args = self._hoisted(args)
-        named = next((at for at, _ in _own_words(self, args) if args[at] in self.commands), None)
+        named = self._place(args)
         ctx.meta[WORDS] = () if named is None else tuple(args[named:])
         return super().parse_args(ctx, args)
 
+    def _place(self, args: list[str]) -> int | None:
+        """Where the command stands, None if none does."""
+        return next((at for at, _ in _own_words(self, args) if args[at] in self.commands), None)
+
     def _hoisted(self, args: list[str]) -> list[str]:
         """``args`` with the global options of the command's words moved before the command."""
-        named = next((at for at, _ in _own_words(self, args) if args[at] in self.commands), None)
+        named = self._place(args)
         if named is None:
             return args
         command, rest = self.commands[args[named]], args[named + 1 :]

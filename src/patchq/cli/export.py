@@ -221,8 +221,7 @@ def _say_packing(run: Session, exported: Exported, prepared: Prepared) -> None:
             first = sorted(paths, key=lambda path: path not in ours)
             patched = sum(path in ours for path in paths)
             of_ours = f" ({patched} of them changed by a patch)" if patched else ""
-            files = f"{len(paths)} file{'s' * (len(paths) > 1)}"
-            run.notice(f"{files} {what}{of_ours}: {some(first)}")
+            run.notice(f"{counted(len(paths), 'file')} {what}{of_ours}: {some(first)}")
 
 
 def _proof(run: Session, prepared: Prepared, fuzz: int) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 from patchq.errors import UpstreamError
 from patchq.git.objects import Objects
-from patchq.model.ids import CommitId, ObjectId, TreeId, commit_ids
+from patchq.model.ids import CommitId, TreeId, commit_ids, tree_id
 
 _TIME = re.compile(rb" (\d{1,11}) ([-+])([01]\d[0-5]\d)$")
 _SIGNATURE = re.compile(r"(.*) (\d+ [-+]\d{4})$")
@@ -50,5 +50,5 @@ def read_commit(objects: Objects, oid: CommitId) -> Commit:
         text = body.decode("latin-1")
     author = _SIGNATURE.match(fields["author"][0])
     assert author is not None
-    tree = TreeId(ObjectId(fields["tree"][0]))
+    tree = tree_id(fields["tree"][0])
     return Commit(oid, tree, commit_ids(fields.get("parent", ())), author[1], author[2], text)

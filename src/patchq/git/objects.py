@@ -14,12 +14,12 @@ from typing import NamedTuple
 from patchq.errors import UpstreamError
 from patchq.git.process import FetchMissing, Git
 from patchq.git.raw_objects import RawObjects
-from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId
+from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId, tree_id
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
 GITLINK_MODE = "160000"
-EMPTY_TREE = TreeId(ObjectId("4b825dc642cb6eb9a060e54bf8d69288fbee4904"))
+EMPTY_TREE = tree_id("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 _ROW = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 
@@ -87,7 +87,7 @@ class Objects(RawObjects):
 
     def commit_tree(self, commit: CommitId) -> TreeId:
         """The tree of a commit (its first line, gitformat-commit)."""
-        return TreeId(ObjectId(self.read(commit)[5:45].decode("ascii")))
+        return tree_id(self.read(commit)[5:45].decode("ascii"))
 
     def tree(self, oid: TreeId) -> Mapping[str, Entry]:
         """The entries of one tree object, by name."""

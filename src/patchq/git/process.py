@@ -82,13 +82,12 @@ def load_gitpython() -> None:
     It runs git once when it is imported, and takes any failure (a broken ``~/.gitconfig``) for a
     missing git. All of it is a tenth of a second: imported where it is used.
     """
-    user = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+    user_environment()
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
     try:
         import git as _  # noqa: F401
     finally:
         del os.environ["GIT_CONFIG_GLOBAL"], os.environ["GIT_CONFIG_NOSYSTEM"]
-        os.environ.update(user)
 
 
 @dataclass(frozen=True)

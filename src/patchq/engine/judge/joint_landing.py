@@ -8,8 +8,9 @@ touch its files, one more at a time: their common change is a unit of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from patchq.engine.judge.case import Case
 from patchq.engine.judge.judge import Judge
@@ -35,17 +36,17 @@ class RunJudge:
     ) -> dict[str, Judgement]:
         """``judgements`` with every run that landed as a whole marked upstreamed."""
         settled = dict(judgements)
-        never_there: dict[str, frozenset[str]] = {}
+
+        @cache
+        def never_there(name: str) -> frozenset[str]:
+            return self._judge.never_there(links[name].patch, links[name].applied)
+
         for name in links:
             if settled[name].report.action is not Action.REVIEW:
                 continue
             for run in self._runs(name, links):
                 if any(settled[link.patch.name].stands for link in run):
                     break  # one of them was carried: it is not in upstream as it stands
-                for link in run:
-                    if link.patch.name not in never_there:
-                        paths = self._judge.never_there(link.patch, link.applied)
-                        never_there[link.patch.name] = paths
                 if _has_own_lines(run, never_there):
                     continue
                 landed = self._landed(run)
@@ -89,10 +90,12 @@ class RunJudge:
         return self._judge.landed(Case(together, applied, run[0].ours))
 
 
-def _has_own_lines(run: Sequence[PlacedPatch], never_there: Mapping[str, frozenset[str]]) -> bool:
+def _has_own_lines(
+    run: Sequence[PlacedPatch], never_there: Callable[[str], frozenset[str]]
+) -> bool:
     """Whether the whole adds lines that upstream never had: in a file that just one patch edits."""
     editors = Counter(path for link in run for path in link.applied.paths)
-    return any(editors[path] == 1 for link in run for path in never_there[link.patch.name])
+    return any(editors[path] == 1 for link in run for path in never_there(link.patch.name))
 
 
 def _upstreamed(alone: Judgement, landed: Judgement, run: Sequence[PlacedPatch]) -> Judgement:

@@ -7,7 +7,7 @@ brings is judged by what became of that one, never by what upstream lacks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -222,8 +222,7 @@ class PlaceJudge:
         blockers = {item.lost.patch.name: item.lost for item in stands}
         blockers.update((item.patch.name, item) for item in required)
         if verdict is Verdict.UNREACHABLE:
-            beside = (item for item in placed.lost if self._shares_code(placed, item.patch))
-            blockers.update((item.patch.name, item) for item in beside)
+            blockers.update((item.patch.name, item) for item in self._sharing_code(placed))
             if all(item.verdict is Verdict.UNREACHABLE for item in blockers.values()):
                 return judgement
         if not blockers:
@@ -239,7 +238,7 @@ class PlaceJudge:
         unit stands on the one without which it no longer applies.
         """
         patch, objects = placed.patch, self._objects
-        sharing = [item for item in placed.lost if set(patch.paths) & set(item.patch.paths)]
+        sharing = _sharing_files(placed)
         if not sharing:
             return []
         units = list(split_units(patch, placed.applied, objects))
@@ -255,16 +254,18 @@ class PlaceJudge:
                     found.append(_Standing(unit, item, state is MergeState.EMPTY))
         return found
 
-    def _shares_code(self, placed: PlacedPatch, lost: Patch) -> bool:
-        """Whether a patch edits code that ``lost`` edits too, in whatever lines of it.
+    def _sharing_code(self, placed: PlacedPatch) -> Iterator[LostPatch]:
+        """The lost patches that edit code which the patch edits too, in whatever lines of it.
 
-        Whoever settles the lost one may have to bring that code back.
+        Whoever settles one of them may have to bring that code back.
         """
-        if set(placed.patch.paths).isdisjoint(lost.paths):
-            return False
-        mine = _places(split_units(placed.patch, placed.applied, self._objects), self._objects)
-        others = _places(self._units_below(placed, lost), self._objects)
-        return any(place.is_shared(other) for place in mine for other in others)
+        sharing, objects = _sharing_files(placed), self._objects
+        units = split_units(placed.patch, placed.applied, objects) if sharing else ()
+        mine = _places(units, objects)
+        for item in sharing:
+            others = _places(self._units_below(placed, item.patch), objects)
+            if any(place.is_shared(other) for place in mine for other in others):
+                yield item
 
     def _units_below(self, placed: PlacedPatch, lost: Patch) -> tuple[Unit, ...]:
         number = placed.old.patches.index(lost)
@@ -286,6 +287,11 @@ class PlaceJudge:
             merged = self._merger.merge(tree_of(unit.after), tree_of(ours), tree_of(unit.before))
             if merged.clean:
                 files.update((path, objects.file(merged.tree, path)) for path in unit.paths)
+
+
+def _sharing_files(placed: PlacedPatch) -> list[LostPatch]:
+    paths = set(placed.patch.paths)
+    return [item for item in placed.lost if not paths.isdisjoint(item.patch.paths)]
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ class _Builder:
         self._judged = judged
         self._report: Report = judged.report
         self._onto = span.new.name
+        self._is_written = self._onto in project.workspace.series_names()
         self.fine: list[str] = []
         self.folded: list[str] = []
 
@@ -135,7 +136,7 @@ class _Builder:
 
     def _command(self, patch: PatchReport) -> str:
         if patch.action is Action.REVIEW:
-            if self._onto in self._project.workspace.series_names():
+            if self._is_written:
                 return f"patchq resolve {patch.name}{self._in_series()}"
             return f"patchq rebase --onto {self._onto}"
         return f"patchq why {patch.name} --onto {self._onto}"
@@ -177,7 +178,7 @@ class _Builder:
         workspace = self._project.workspace
         directory = (
             workspace.load(self._onto)
-            if self._onto in workspace.series_names()
+            if self._is_written
             else replace(new_series(self._judged), tag=self._onto)
         )
         selection = Selection(directory, self._project.settings.default_guards)
@@ -267,10 +268,9 @@ class _Builder:
             )
 
     def _requirements(self) -> Iterator[WorkItem]:
-        recipe = recipe_on(self._project, self._judged)
+        recipe = recipe_on(self._project.workspace, self._span.old.name, self._onto)
         commits = RequirementCommits(self._project, self._span, recipe)
-        written = self._onto in self._project.workspace.series_names()
-        file = f"series/{self._onto if written else self._span.old.name}/recipe.yaml"
+        file = f"series/{self._onto if self._is_written else self._span.old.name}/recipe.yaml"
         for change in self._report.requirements.changes:
             to_decide = change.pin and compare_pin(change.pin, change.new) not in _FITTING
             edit = f"$EDITOR series/{self._onto}/recipe.yaml"
@@ -279,7 +279,9 @@ class _Builder:
                 REQUIRES,
                 change.text + _pinned(change, file),
                 commits.evidence(change),
-                (edit if written else f"patchq rebase --onto {self._onto}") if to_decide else None,
+                (edit if self._is_written else f"patchq rebase --onto {self._onto}")
+                if to_decide
+                else None,
             )
         for words in self._report.requirements.unknown:
             yield WorkItem(WorkSection.READ, REQUIRES, words)

@@ -7,22 +7,21 @@ from dataclasses import replace
 
 from patchq.engine.backport.shipped_in import Ending, ends_of
 from patchq.engine.rebase.rebase import Rebased
-from patchq.engine.series.variants import recipe_of
 from patchq.engine.verify.requirement_changes import requirement_changes
 from patchq.engine.verify.wheel.evidence import Wheels
 from patchq.engine.workspace.project import Project
+from patchq.model.lock import Base
 from patchq.model.patch import Patch
 from patchq.model.recipe import Recipe
 from patchq.model.requirements import RequirementChanges
 from patchq.model.verdict import Column, Report
-from patchq.model.workspace import SeriesDirectory
+from patchq.model.workspace import SeriesDirectory, Workspace
 
 
 def with_facts(project: Project, judged: Rebased) -> Rebased:
     """``judged`` with what upstream requires otherwise on the new base, and what wheels show."""
     report = judged.report
-    old = (project.lock.base(report.series), recipe_of(project.workspace.load(report.series)))
-    found = requirement_changes(project, old, (judged.onto, recipe_on(project, judged)))
+    found = _requirements(project, report.series, judged.onto)
     return replace(judged, report=replace(Wheels(project).in_report(report), requirements=found))
 
 
@@ -30,25 +29,25 @@ def with_ends(
     project: Project, report: Report, source: SeriesDirectory, main: str | None = None
 ) -> Report:
     """``report`` with a note on each patch that names what it was taken from: when it ends."""
-    return _Facts(project, main).with_ends(report, source)
+    return _Ends(project, main).with_ends(report, source)
 
 
 def columns_with_facts(project: Project, columns: Iterable[Column]) -> Iterator[Column]:
     """``columns`` of the matrix with what :func:`with_facts` and :func:`with_ends` tell of each."""
-    facts = _Facts(project)
+    ends = _Ends(project)
     for column in columns:
         report = column.report
         if report is None:
             yield column
             continue
         source = project.workspace.load(report.series)
-        found = facts.requirements(report.series, column)
-        told = replace(facts.with_ends(report, source), requirements=found)
+        found = _requirements(project, report.series, project.lock.base(column.base))
+        told = replace(ends.with_ends(report, source), requirements=found)
         yield replace(column, report=told)
 
 
-class _Facts:
-    """What is told of reports beside their verdicts, each question asked once."""
+class _Ends:
+    """When patches end, each question asked once."""
 
     def __init__(self, project: Project, main: str | None = None):
         self._project = project
@@ -74,15 +73,13 @@ class _Facts:
             self._ends[key] = ends_of(self._project, patch, self._main)
         return self._ends[key]
 
-    def requirements(self, series: str, column: Column) -> RequirementChanges:
-        workspace, lock = self._project.workspace, self._project.lock
-        old = recipe_of(workspace.load(series))
-        new = recipe_of(workspace.load(column.base)) if column.has_series else old
-        sides = ((lock.base(series), old), (lock.base(column.base), new))
-        return requirement_changes(self._project, *sides)
+
+def _requirements(project: Project, series: str, onto: Base) -> RequirementChanges:
+    workspace = project.workspace
+    old = (project.lock.base(series), workspace.recipe(series))
+    return requirement_changes(project, old, (onto, recipe_on(workspace, series, onto.name)))
 
 
-def recipe_on(project: Project, judged: Rebased) -> Recipe:
-    """The recipe that holds on the new base: its own if it has a series, else the one before."""
-    workspace, tag = project.workspace, judged.onto.name
-    return recipe_of(workspace.load(tag) if tag in workspace.series_names() else judged.source)
+def recipe_on(workspace: Workspace, series: str, tag: str) -> Recipe:
+    """The recipe that holds on ``tag``: its own if it has a series, else that of ``series``."""
+    return workspace.recipe(tag if tag in workspace.series_names() else series)

@@ -177,9 +177,9 @@ def fetched_by(project: Project, base: Base, recipe: Recipe) -> dict[Key, str] |
     objects = project.store.objects
     if not base.covers(f"{recipe.project}/{LISTS}".removeprefix("./")):
         return None
-    lists = cmake_files(objects, base.tree, recipe.project)
-    if not lists and objects.entry(base.tree, recipe.project) is None and recipe.project != ".":
+    if recipe.project != "." and objects.entry(base.tree, recipe.project) is None:
         return None
+    lists = cmake_files(objects, base.tree, recipe.project)
     return dict(_declared(objects.content(base.tree, path) or b"" for path in lists))
 
 

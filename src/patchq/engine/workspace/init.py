@@ -43,7 +43,8 @@ def make_workspace(directory: Path, location: str, *, going_on: bool = False) ->
     """
     root = directory.resolve()
     workspace = Workspace(root)
-    rendered = render_lock(Lock(location_in_lock(location, root)))
+    upstream = location_in_lock(location, root)
+    rendered = render_lock(Lock(upstream))
     # an earlier init may have been cut off
     settled = workspace.state_dir.is_dir() and recover(workspace)
     made = workspace.lock_path.read_bytes() if workspace.lock_path.is_file() else None
@@ -53,7 +54,7 @@ def make_workspace(directory: Path, location: str, *, going_on: bool = False) ->
         going_on
         and made is not None
         and not workspace.series_names()
-        and workspace.lock().upstream == location_in_lock(location, root)
+        and workspace.lock().upstream == upstream
     ):
         return workspace
     if os.path.lexists(workspace.lock_path):
