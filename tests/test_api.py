@@ -111,7 +111,9 @@ def test_changes_of_a_series(root: Path) -> None:
     workspace.move(["b"], Place(Side.BEFORE))
     assert workspace.files.series("v1").names == ("b.patch", "a.patch")
     assert workspace.drop(["a"], "not needed").changes.written.keys() == {"series", "retired.yaml"}
-    assert workspace.revive("a").new.series.names == ("b.patch", "a.patch")
+    revived = workspace.revive("a")
+    assert not isinstance(revived, OpenedConflict)
+    assert revived.new.series.names == ("b.patch", "a.patch")
     workspace.guard("a", [as_guard("slim")])
     assert [row.active for row in workspace.listing().rows] == [True, False]
     assert [row.active for row in workspace.listing(guards=["slim"]).rows] == [True, True]
@@ -141,7 +143,9 @@ def test_what_is_held_is_resolved_and_ported(root: Path) -> None:
     opened = workspace.resolve("a", "v3")
     assert isinstance(opened, OpenedConflict)
     assert opened.conflicts == ("a.txt",)
-    assert workspace.abort_resolve() == "a.patch"
+    left = workspace.abort_resolve()
+    assert left is not None
+    assert (left.name, left.tag) == ("a.patch", "v3")
 
     (ported,) = workspace.port(["a"], ["v2"], dry_run=True)
     assert ported.added == ("a.patch",)

@@ -324,6 +324,10 @@ def test_a_file_in_a_directory_that_is_not_there(patchq: CommandLine, workspace:
 def test_a_retired_patch_is_found_by_its_record(patchq: CommandLine, workspace: Workspace) -> None:
     patchq("drop", "new.patch", "--reason", "not ours", cwd=workspace.root)
     done = patchq("show", "new", cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    assert "new.patch is dropped and not in the series on v2: not ours" in done.stderr
+    assert done.stdout.startswith("Patch: v2/new.patch\n")
+    done = patchq("rename", "new", "other", cwd=workspace.root)
     assert done.returncode == 2
     assert "hint: `patchq why new` says why it is not in v2." in done.stderr
 

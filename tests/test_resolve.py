@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from commandline import CommandLine
-from miniature import MakeMiniature
+from miniature import MakeMiniature, Miniature
 from test_import import LINES, TEN
 from workspaces import make_workspace
 
@@ -121,10 +123,12 @@ def test_a_held_patch_is_solved_and_joins_its_series(root: Path, patchq: Command
 def test_abort_leaves_it_held(root: Path, patchq: CommandLine) -> None:
     before = (root / "series/v2/retired.yaml").read_bytes()
     assert patchq("resolve", "ten.patch", "v2", cwd=root).returncode == 1
-    assert patchq("resolve", "--abort", cwd=root).stdout == "ten.patch stays held\n"
+    assert (
+        patchq("resolve", "--abort", cwd=root).stdout == "ten.patch stays out of the series on v2\n"
+    )
     assert (root / "series/v2/retired.yaml").read_bytes() == before
     assert not (root / ".patchq/resolve.json").exists()
-    assert "no held patch is being solved" in patchq("resolve", "--continue", cwd=root).stderr
+    assert "no patch is being solved" in patchq("resolve", "--continue", cwd=root).stderr
 
 
 def test_what_is_not_held_is_refused(root: Path, patchq: CommandLine) -> None:
@@ -161,3 +165,151 @@ def test_those_above_follow_a_patch_back_into_its_place(
     assert done.returncode == 0, done.stderr
     assert series.read_text() == "first.patch\nten.patch\n# why it is above\nabove.patch\n"
     assert patchq("verify", "v2", cwd=root).returncode == 0
+
+
+def test_revive_of_a_held_patch_opens_its_conflict_too(root: Path, patchq: CommandLine) -> None:
+    asked = patchq("revive", "ten", "--dry-run", cwd=root)
+    assert asked.returncode == 1
+    assert "hint: `patchq resolve ten.patch v2` opens its conflict" in asked.stderr
+    opened = patchq("revive", "ten", cwd=root)
+    assert opened.returncode == 1, opened.stderr
+    assert "ten.patch conflicts on v2 in app.py" in opened.stdout
+    assert "`patchq resolve --continue` takes it" in opened.stdout
+    solve(root, "line X", "line X, as a word")
+    assert patchq("resolve", "--continue", cwd=root).returncode == 0
+    assert (root / "series/v2/series").read_text() == "ten.patch\nfine.patch\n"
+
+
+def test_status_shows_what_is_being_solved(root: Path, patchq: CommandLine) -> None:
+    patchq("resolve", "ten", cwd=root)
+    shown = " ".join(patchq("status", cwd=root).stdout.split())
+    assert "ten.patch is being solved for the series on v2, in app.py" in shown
+    assert "markers left: app.py not added: app.py" in shown
+    assert str(root / ".patchq/worktree") in shown
+    assert "patchq resolve --continue take what is there patchq resolve --abort" in shown
+    solve(root, "line X", "line X, as a word")
+    document = json.loads(patchq("status", "--json", cwd=root).stdout)["resolve"]
+    assert document == {
+        "name": "ten.patch",
+        "tag": "v2",
+        "worktree": str(root / ".patchq/worktree"),
+        "conflicts": ["app.py"],
+        "unmerged": [],
+        "marked": [],
+        "problem": None,
+    }
+    shutil.rmtree(root / ".patchq/worktree")
+    shown = " ".join(patchq("status", cwd=root).stdout.split())
+    assert "the worktree is missing or incomplete: `patchq resolve --continue` sets it" in shown
+    (root / ".patchq/resolve.json").write_text("no")
+    assert "is damaged" in patchq("status", cwd=root).stdout
+    assert patchq("resolve", "--abort", cwd=root).returncode == 0
+    assert json.loads(patchq("status", "--json", cwd=root).stdout)["resolve"] is None
+
+
+def test_a_conflict_that_was_solved_before_is_solved_again(root: Path, patchq: CommandLine) -> None:
+    """Also if what is remembered was put aside by an undo: it is part of the workspace again."""
+    patchq("resolve", "ten", cwd=root)
+    solve(root, "line X", "line X, as a word")
+    assert patchq("resolve", "--continue", cwd=root).returncode == 0
+    solved = (root / "series/v2/ten.patch").read_bytes()
+    assert patchq("undo", cwd=root).returncode == 0
+    assert not list((root / "series/.resolutions").rglob("*.yaml"))
+    done = patchq("resolve", "ten", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert "ten.patch conflicted in app.py; it is solved as remembered in " in done.stderr
+    assert (root / "series/v2/ten.patch").read_bytes() == solved
+    (kept,) = (root / "series/.resolutions").rglob("*.yaml")
+    undone = patchq("undo", cwd=root)
+    assert f"{kept.relative_to(root)} is kept in " in undone.stderr
+    for file in (root / ".patchq/kept").rglob("*.yaml"):
+        file.unlink()
+    assert "conflicts on v2" in patchq("resolve", "ten", cwd=root).stdout
+
+
+@pytest.fixture
+def resurfaced(miniature: MakeMiniature, patchq: CommandLine) -> Path:
+    """A workspace in which ``ten`` is needed again on v3, on lines that upstream changed."""
+    upstream = miniature()
+    upstream.commit("Begin", {"app.py": LINES, "b.py": LINES})
+    upstream.tag("v1")
+    upstream.commit("Say ten (#2)", {"app.py": TEN})
+    upstream.tag("v2")
+    upstream.commit('Revert "Say ten (#2)" (#3)', {"app.py": LINES})
+    upstream.commit("Other (#5)", {"app.py": OTHER})
+    upstream.tag("v3")
+    patches = {
+        "ten.patch": upstream.patch("v1", {"app.py": TEN}, trailers={"X-Kind": "fix"}),
+        "fine.patch": upstream.patch("v1", {"b.py": TEN}),
+    }
+    root = make_workspace(upstream, patches, bases=("v1", "v2", "v3")).root
+    patchq("rebase", "--onto", "v2", cwd=root)
+    done = patchq("rebase", "--onto", "v3", cwd=root)
+    assert "`patchq revive ten.patch v3` brings it back" in done.stderr
+    return root
+
+
+def test_revive_opens_the_conflict_of_a_resurfaced_patch(
+    resurfaced: Path, patchq: CommandLine
+) -> None:
+    root = resurfaced
+    asked = patchq("revive", "ten", "--dry-run", cwd=root)
+    assert asked.returncode == 1
+    assert "hint: `patchq revive ten.patch v3` opens its conflict" in asked.stderr
+    assert not (root / ".patchq/worktree").exists()
+    named = patchq("resolve", "ten", cwd=root)
+    assert "hint: It left the series: `patchq revive ten.patch v3` brings it back" in named.stderr
+    opened = patchq("revive", "ten", "v3", cwd=root)
+    assert opened.returncode == 1, opened.stderr
+    assert "ten.patch conflicts on v3 in app.py" in opened.stdout
+    assert "`patchq resolve --continue` takes it" in opened.stdout
+    worktree = root / ".patchq/worktree"
+    assert "<<<<<<< v3 (ours)" in (worktree / "app.py").read_text()
+    (worktree / "app.py").write_text(OTHER.replace("line X\n", "line X, as a word\n"))
+    subprocess.run(["git", "-C", worktree, "add", "app.py"], check=True)
+    done = patchq("resolve", "--continue", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert (root / "series/v3/series").read_text() == "ten.patch\nfine.patch\n"
+    assert (
+        not (root / "series/v3/retired.yaml").exists()
+        or "name: ten" not in (root / "series/v3/retired.yaml").read_text()
+    )
+    assert "resurfaced" not in patchq("status", cwd=root).stdout
+    assert patchq("verify", "v3", cwd=root).returncode == 0
+    assert patchq("lint", cwd=root).returncode == 0
+
+
+def test_revive_opens_the_conflict_of_what_was_dropped_here(
+    root: Path, patchq: CommandLine
+) -> None:
+    """Its own place is taken by another patch of the same lines."""
+    reason = ("--tag", "v2", "--reason", "x")
+    assert patchq("drop", "fine", *reason, cwd=root).returncode == 0
+    upstream = Miniature(root.parent / "other")
+    upstream.commit("Begin", {"app.py": OTHER, "b.py": LINES})
+    other = upstream.patch("main", {"b.py": LINES.replace("line 10\n", "line y\n")}, "Say y")
+    assert patchq("import", "-", "--tag", "v2", stdin=other.decode(), cwd=root).returncode == 0
+    opened = patchq("revive", "fine", "v2", cwd=root)
+    assert opened.returncode == 1, opened.stderr
+    assert "fine.patch conflicts on v2 in b.py" in opened.stdout
+    worktree = root / ".patchq/worktree"
+    (worktree / "b.py").write_text(LINES.replace("line 10\n", "line y, as a word\n"))
+    subprocess.run(["git", "-C", worktree, "add", "b.py"], check=True)
+    done = patchq("resolve", "--continue", cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert (root / "series/v2/series").read_text() == "Say-y.patch\nfine.patch\n"
+
+
+def test_what_does_not_apply_to_its_own_base_says_how_to_get_at_it(
+    root: Path, patchq: CommandLine
+) -> None:
+    """It stands on a patch that was dropped too, and has no other series."""
+    series = root / "series/v1"
+    for name in ("eleven", "ten"):
+        assert patchq("drop", name, "--tag", "v1", "--reason", "x", cwd=root).returncode == 0
+    done = patchq("revive", "eleven", "v1", cwd=root)
+    assert done.returncode == 1
+    assert "does not apply to v1" in done.stderr
+    assert "hint: `patchq show eleven.patch --tag v1` prints it" in done.stderr
+    assert patchq("show", "eleven.patch", "--tag", "v1", cwd=root).returncode == 0
+    assert (series / "series").read_text() == "fine.patch\n"

@@ -45,18 +45,6 @@ class Editing(OpenWorkspace):
             dry_run=dry_run,
         )
 
-    def revive(self, name: str, series: str | None = None, *, dry_run: bool = False) -> Edited:
-        """Bring a retired or held patch back, judged again."""
-        from patchq.engine.rebase.revive import revive
-
-        (meant,) = self.named([name], series, retired=True)
-        return self.change(
-            f"revive {meant}",
-            lambda project, tag: revive(project, tag, meant),
-            series,
-            dry_run=dry_run,
-        )
-
     def rename(
         self, name: str, wanted: str, series: str | None = None, *, dry_run: bool = False
     ) -> Edited:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from patchq.engine.rebase.rebase import Rebased
     from patchq.engine.rebase.session import AbortedRebase, Decided
     from patchq.engine.rebase.solving.resolve import OpenedConflict as OpenedConflict
+    from patchq.engine.rebase.solving.state import Resolving
     from patchq.engine.series.continuity import Gap
     from patchq.engine.series.edits import Edited
     from patchq.model.verification import Remark
@@ -124,7 +125,7 @@ class Rebasing(OpenWorkspace):
     def resolve(self, patch: str, series: str | None = None) -> OpenedConflict | Edited:
         """Open the conflict of a held patch in ``.patchq/worktree``.
 
-        If it has none (any more), it joins its series at once.
+        If it has none (any more), or it was solved before, it joins its series at once.
         """
         from patchq.engine.rebase.solving.resolve import OpenedConflict, begin
 
@@ -136,15 +137,36 @@ class Rebasing(OpenWorkspace):
                 opened.write(self.project, self.label(f"resolve {name}", series))
             return opened
 
+    def revive(
+        self, name: str, series: str | None = None, *, dry_run: bool = False
+    ) -> OpenedConflict | Edited:
+        """Bring a retired or held patch back, judged again.
+
+        If it does not merge, its conflict is opened as :meth:`resolve` does; with ``dry_run`` it
+        raises :class:`~patchq.errors.FindingsError` then.
+        """
+        from patchq.engine.rebase.revive import revive
+        from patchq.engine.rebase.solving.resolve import OpenedConflict, bring_back
+
+        series = series or self.newest_series
+        (meant,) = self.named([name], series, retired=True)
+        if dry_run:
+            return revive(self.project, series, meant)
+        with self.writing():
+            opened = bring_back(self.project, series, meant)
+            if not isinstance(opened, OpenedConflict):
+                opened.write(self.project, self.label(f"revive {meant}", series))
+            return opened
+
     def continue_resolve(self) -> Edited:
-        """Take what was solved in the worktree: the held patch joins its series."""
+        """Take what was solved in the worktree: the patch joins its series."""
         from patchq.engine.rebase.solving.resolve import finish
 
         with self.going_on():
             return finish(self.project)
 
-    def abort_resolve(self) -> str:
-        """Leave the patch held; its name."""
+    def abort_resolve(self) -> Resolving | None:
+        """Leave the patch out of its series; which one that is, None if that cannot be read."""
         from patchq.engine.rebase.solving.resolve import abort
 
         with self.going_on():

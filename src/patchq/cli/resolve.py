@@ -11,7 +11,7 @@ from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
-    from patchq.engine.rebase.solving.resolve import HeldPatches
+    from patchq.engine.rebase.solving.resolve import HeldPatches, OpenedConflict
     from patchq.engine.series.edits import Edited
 
 
@@ -26,7 +26,8 @@ def resolve(
 ) -> int:
     """Solve the conflict of a held patch.
 
-    It joins its series when it is solved.
+    It joins its series when it is solved; at once if it conflicts no more, or just this conflict
+    was solved before.
 
     Without a name, the held patches are listed: first those that conflict by themselves, then
     those that follow them.
@@ -39,7 +40,6 @@ def resolve(
       patchq resolve --continue
     """
     from patchq.engine.rebase.solving.resolve import OpenedConflict
-    from patchq.engine.rebase.solving.state import WAYS_ON
 
     run = session(context)
     if name is not None:
@@ -50,17 +50,28 @@ def resolve(
         _say(run, run.api.continue_resolve())
         return 0
     if abort:
-        typer.echo(f"{run.api.abort_resolve()} stays held")
+        left = run.api.abort_resolve()
+        typer.echo(
+            f"{left.name} stays out of the series on {left.tag}"
+            if left
+            else "what was being solved is forgotten; series/ is as it was"
+        )
         return 0
     series = tag or run.newest_series
     if name is None:
         return _list(run, series)
     opened = run.api.resolve(name, series)
-    if not isinstance(opened, OpenedConflict):
-        _say(run, opened)
-        return 0
-    where = ", ".join(opened.conflicts)
-    typer.echo(f"{opened.report.name} conflicts on {series} in {where}")
+    if isinstance(opened, OpenedConflict):
+        return say_opened(opened, series)
+    _say(run, opened)
+    return 0
+
+
+def say_opened(opened: OpenedConflict, tag: str) -> int:
+    """Say what there is to solve and how to go on; the exit status."""
+    from patchq.engine.rebase.solving.state import WAYS_ON
+
+    typer.echo(f"{opened.report.name} conflicts on {tag} in {', '.join(opened.conflicts)}")
     typer.echo(WAYS_ON)
     return 1
 

@@ -17,18 +17,26 @@ def revive(
     tag: TagArgument = None,
     dry_run: DryRun = False,
     json: Json = False,
-) -> None:
+) -> int:
     """Bring a retired or held patch back into its series.
 
-    It is judged again; one that does not merge is refused with the reason.
+    It is judged again. If it does not merge, its conflict is laid out in .patchq/worktree:
+    `patchq resolve --continue` takes what was solved there.
 
     \b
     Examples:
       patchq revive draft-clamp.patch
       patchq revive draft-clamp.patch v0.5.18
     """
-    edited = session(context).api.revive(name, tag, dry_run=dry_run)
-    say_edited(context, edited, dry_run=dry_run, as_json=json)
+    from patchq.cli.resolve import say_opened
+    from patchq.engine.rebase.solving.resolve import OpenedConflict
+
+    run = session(context)
+    opened = run.api.revive(name, tag, dry_run=dry_run)
+    if isinstance(opened, OpenedConflict):
+        return say_opened(opened, tag or run.newest_series)
+    say_edited(context, opened, dry_run=dry_run, as_json=json)
+    return 0
 
 
 def register(app: typer.Typer) -> None:

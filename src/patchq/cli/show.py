@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from patchq.cli import output
 from patchq.cli.options import TagArgument, patch_and_tag
 from patchq.cli.session import session
+from patchq.model.patch import read_patch
+from patchq.model.series import NoSuchPatchError, SeriesEntry, meant_name
+
+if TYPE_CHECKING:
+    from patchq.model.retired import Retired
+    from patchq.model.workspace import SeriesDirectory
 
 
 def show(
@@ -20,6 +26,8 @@ def show(
 ) -> None:
     """Show one patch: header, files, hunks and diff.
 
+    Also one that is held or left the series, as retired.yaml keeps it.
+
     \b
     Examples:
       patchq show arch-prune.patch
@@ -29,8 +37,19 @@ def show(
     run = session(context)
     name, tag = patch_and_tag(run, name, tag)
     directory = run.workspace.load(tag or run.newest_series)
-    entry = directory.series.entry(name)
-    patch = directory.patches[entry.name]
+    try:
+        entry = directory.series.entry(name)
+        patch = directory.patches[entry.name]
+    except NoSuchPatchError:
+        record = _left(directory, name)
+        if record is None:
+            raise
+        entry = SeriesEntry(record.name, strip=record.strip, guards=record.guards)
+        patch = read_patch(record.name, record.content, strip=record.strip)
+        run.notice(
+            f"{record.name} is {record.standing.value} and not in the series on {directory.tag}: "
+            f"{record.reason}"
+        )
     if raw:
         typer.echo(patch.raw, nl=False)
         return
@@ -45,6 +64,12 @@ def show(
             render_diff(patch.diff, console)
     if not console.is_terminal:
         typer.echo(patch.diff, nl=False)
+
+
+def _left(directory: SeriesDirectory, name: str) -> Retired | None:
+    """What is kept of a patch that is out of the series."""
+    records = {record.name: record for record in directory.out_of_series}
+    return records.get(meant_name(name, records.keys()))
 
 
 def register(app: typer.Typer) -> None:

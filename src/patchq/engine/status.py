@@ -9,17 +9,26 @@ from typing import TypeVar
 from patchq.engine.edit import state as edit_state
 from patchq.engine.rebase.operation import Operation, is_under_way, load
 from patchq.engine.rebase.resurfaced import kept_resurfaced
+from patchq.engine.rebase.solving.state import STATE
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import newest
 from patchq.engine.workspace.upstream import open_upstream
 from patchq.errors import PatchqError
 from patchq.model.retired import RecordState
-from patchq.model.status import EditStatus, LastChange, RebaseStatus, SeriesStatus, Status
+from patchq.model.status import (
+    EditStatus,
+    LastChange,
+    RebaseStatus,
+    ResolveStatus,
+    SeriesStatus,
+    Status,
+)
 from patchq.model.workspace import Workspace
 
 _Found = TypeVar("_Found")
 
-_NOT_WHOLE = "the worktree is missing or incomplete: `patchq rebase --continue` sets it up again"
+_NOT_WHOLE = "the worktree is missing or incomplete: `patchq {} --continue` sets it up again"
+_NO_UPSTREAM = "the upstream is not available locally"
 
 
 def find_status(workspace: Workspace, location: str | None) -> Status:
@@ -40,6 +49,7 @@ def find_status(workspace: Workspace, location: str | None) -> Status:
         edit=_edit(workspace),
         last=_last(workspace),
         unlocked=workspace.unlocked(),
+        resolve=_resolve(workspace, project),
     )
 
 
@@ -110,11 +120,11 @@ def _rebase(
         stopped=operation.stopped,
     )
     if project is None:
-        return replace(known, problem="the upstream is not available locally")
+        return replace(known, problem=_NO_UPSTREAM)
     try:
         rebased, unsolved = judge_stopped(project, resume(project))
     except PatchqError as error:
-        return replace(known, problem=f"{error} ({error.hint})" if error.hint else str(error))
+        return replace(known, problem=_with_hint(error))
     worktree = str(workspace.state_dir / WORKTREE) if operation.layout else None
     return replace(
         known,
@@ -122,8 +132,38 @@ def _rebase(
         worktree=worktree,
         unmerged=unsolved.unmerged if unsolved else (),
         marked=unsolved.marked if unsolved else (),
-        problem=None if unsolved or not worktree else _NOT_WHOLE,
+        problem=None if unsolved or not worktree else _NOT_WHOLE.format("rebase"),
     )
+
+
+def _resolve(workspace: Workspace, project: Project | None) -> ResolveStatus | None:
+    if not STATE.exists(workspace):
+        return None
+    from patchq.engine.rebase.session import WORKTREE  # heavy
+    from patchq.engine.rebase.solving.resolve import unsolved
+
+    worktree = str(workspace.state_dir / WORKTREE)
+    state, problem = _try(lambda: STATE.load(workspace))
+    if state is None:
+        return ResolveStatus("?", "?", worktree, problem=problem)
+    known = ResolveStatus(state.name, state.tag, worktree)
+    if project is None:
+        return replace(known, problem=_NO_UPSTREAM)
+    try:
+        conflicts, left = unsolved(project, state)
+    except PatchqError as error:
+        return replace(known, problem=_with_hint(error))
+    return replace(
+        known,
+        conflicts=conflicts,
+        unmerged=left.unmerged if left else (),
+        marked=left.marked if left else (),
+        problem=None if left else _NOT_WHOLE.format("resolve"),
+    )
+
+
+def _with_hint(error: PatchqError) -> str:
+    return f"{error} ({error.hint})" if error.hint else str(error)
 
 
 def _last(workspace: Workspace) -> LastChange | None:

@@ -44,6 +44,23 @@ class RebaseStatus:
 
 
 @dataclass(frozen=True)
+class ResolveStatus:
+    """A patch out of the series on ``tag`` whose conflict is open in ``worktree``.
+
+    ``conflicts`` are its paths, ``unmerged`` and ``marked`` what of them is unsolved; ``problem``
+    is why that cannot be told.
+    """
+
+    name: str
+    tag: str
+    worktree: str
+    conflicts: tuple[str, ...] = ()
+    unmerged: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
 class EditStatus:
     """An open edit of the series on ``tag``, up to the patch ``opened`` (all of it: None)."""
 
@@ -84,3 +101,4 @@ class Status:
     edit: EditStatus | None
     last: LastChange | None
     unlocked: tuple[str, ...] = ()
+    resolve: ResolveStatus | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.status import EditStatus, RebaseStatus, Status
+from patchq.model.status import EditStatus, RebaseStatus, ResolveStatus, Status
 from patchq.report.document import render_document
 from patchq.report.stopped import render_stop
 from patchq.report.terminal import Writer
@@ -29,6 +29,9 @@ def render_status(status: Status, console: Console) -> None:
     if status.rebase is not None:
         writer.blank()
         _rebase(writer, status.rebase, console)
+    if status.resolve is not None:
+        writer.blank()
+        _resolve(writer, status.resolve)
     if status.edit is not None:
         writer.blank()
         _edit(writer, status.edit)
@@ -74,14 +77,32 @@ def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
         writer.words(f"{rebase.source} → {rebase.onto} is under way{at}", style="bold")
     if rebase.unmerged or rebase.marked or rebase.problem:
         writer.blank()
-    for path in rebase.marked:
-        writer.line(Text.assemble(("markers left: ", "bold red"), writer.say(path)))
-    for path in rebase.unmerged:
-        writer.line(Text.assemble(("not added: ", "bold red"), writer.say(path)))
+    _unsolved(writer, rebase)
     if rebase.problem:
         writer.words(rebase.problem, style="bold red")
     elif rebase.stopped is None:
         writer.words("Everything is decided: `patchq rebase --continue` writes the new series.")
+
+
+def _unsolved(writer: Writer, where: RebaseStatus | ResolveStatus) -> None:
+    for path in where.marked:
+        writer.line(Text.assemble(("markers left: ", "bold red"), writer.say(path)))
+    for path in where.unmerged:
+        writer.line(Text.assemble(("not added: ", "bold red"), writer.say(path)))
+
+
+def _resolve(writer: Writer, resolve: ResolveStatus) -> None:
+    where = f", in {', '.join(resolve.conflicts)}" if resolve.conflicts else ""
+    writer.words(
+        f"{resolve.name} is being solved for the series on {resolve.tag}{where}", style="bold"
+    )
+    _unsolved(writer, resolve)
+    if resolve.problem:
+        writer.words(resolve.problem, style="bold red")
+    writer.words(f"Solve it in {resolve.worktree} and `git add` there what is solved.")
+    writer.words("Then one of:")
+    writer.words("  patchq resolve --continue  take what is there")
+    writer.words("  patchq resolve --abort     leave the patch out of the series")
 
 
 def _edit(writer: Writer, edit: EditStatus) -> None:
@@ -98,6 +119,7 @@ def _edit(writer: Writer, edit: EditStatus) -> None:
 def render_status_json(status: Status) -> str:
     """``status`` as a JSON document."""
     rebase, edit, last = status.rebase, status.edit, status.last
+    resolve = status.resolve
     document = {
         "schema": SCHEMA,
         "workspace": status.root,
@@ -127,6 +149,16 @@ def render_status_json(status: Status) -> str:
             "unmerged": list(rebase.unmerged),
             "marked": list(rebase.marked),
             "problem": rebase.problem,
+        },
+        "resolve": resolve
+        and {
+            "name": resolve.name,
+            "tag": resolve.tag,
+            "worktree": resolve.worktree,
+            "conflicts": list(resolve.conflicts),
+            "unmerged": list(resolve.unmerged),
+            "marked": list(resolve.marked),
+            "problem": resolve.problem,
         },
         "edit": edit
         and {

@@ -8,7 +8,7 @@ from patchq.engine.rebase.conflict import Collision
 from patchq.engine.series.rewrite import Carrier
 from patchq.engine.series.stack import Stack
 from patchq.git.compare import Version, range_diff
-from patchq.git.objects import GITLINK_MODE, Entry, Objects
+from patchq.git.objects import GITLINK_MODE, Entries, Entry, Objects
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree
 from patchq.model.ids import TreeId
@@ -37,6 +37,14 @@ def patch_to(store: Store, stack: Stack, collision: Collision, tree: TreeId) -> 
         collision.moves,
     )
     return carried.patch
+
+
+def patch_as_solved(
+    store: Store, stack: Stack, collision: Collision, files: Entries
+) -> Patch | None:
+    """The patch of ``collision`` solved as ``files``; None if nothing of it would be left."""
+    tree = store.objects.overlay(collision.case.ours, files)
+    return None if tree == collision.case.ours else patch_to(store, stack, collision, tree)
 
 
 def compare(store: Store, collision: Collision, tree: TreeId) -> bytes:

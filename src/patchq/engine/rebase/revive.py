@@ -14,22 +14,39 @@ from patchq.errors import FindingsError, InputError, Where
 from patchq.model.ids import TreeId
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
-from patchq.model.retired import Retired
+from patchq.model.retired import RecordState, Retired
 from patchq.model.series import NoSuchPatchError, SeriesEntry
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
+
+_TO_SOLVE = frozenset({Verdict.CONFLICT, Verdict.SUPERSEDED})
+_HINTS = {
+    Verdict.UPSTREAMED: "There is nothing to bring back: upstream has all of it.",
+}
+
+
+class CollidesError(FindingsError):
+    """The patch does not merge by itself."""
+
+    def __init__(self, directory: SeriesDirectory, record: Retired, words: str):
+        command = "resolve" if record.standing is RecordState.HELD else "revive"
+        super().__init__(
+            f"{record.name} {words}",
+            hint=f"`patchq {command} {record.name} {directory.tag}` opens its conflict in "
+            ".patchq/worktree.",
+        )
 
 
 def revive(project: Project, tag: str, name: str) -> Edited:
     """The series on ``tag`` with the patch back in the place it had, else at its end.
 
     It stands where it stood in the series that it left, as far as it merges there. Raises
-    :class:`InputError` if no record has that name, :class:`FindingsError` if the patch does not
-    merge onto the base.
+    :class:`InputError` if no record has that name, :class:`CollidesError` if the patch has to be
+    merged by hand, and :class:`FindingsError` if there is nothing to merge.
     """
     directory = project.workspace.load(tag)
-    record = _record(directory, name)
-    order = _order(project.workspace, record, directory.series.names)
+    record = retired_record(directory, name)
+    order = order_of(project.workspace, record, directory.series.names)
     try:
         return _brought_back(project, directory, record, order)
     except (FindingsError, PatchRefusedError) as error:
@@ -39,7 +56,7 @@ def revive(project: Project, tag: str, name: str) -> Edited:
         return _brought_back(project, directory, record, (name,), why)
 
 
-def _order(workspace: Workspace, record: Retired, others: Sequence[str]) -> tuple[str, ...]:
+def order_of(workspace: Workspace, record: Retired, others: Sequence[str]) -> tuple[str, ...]:
     """The series that has the patch and most of the ``others``; the one it left, if several do."""
     names = workspace.series_names()
     first = [record.base] if record.base in names else []
@@ -83,13 +100,18 @@ def _brought_back(
     )
 
 
-def _record(directory: SeriesDirectory, name: str) -> Retired:
+def retired_record(directory: SeriesDirectory, name: str) -> Retired:
+    """The record of a patch that is not in the series: that which holds it, else the newest.
+
+    Raises :class:`InputError` if there is none.
+    """
     where = Where(f"series/{directory.tag}/retired.yaml")
-    for record in reversed(directory.retired):
-        if record.name == name:
-            if name in directory.series.names:
-                raise InputError(f"{name} is in the series already", where=where)
-            return record
+    records = [record for record in reversed(directory.retired) if record.name == name]
+    if records and name in directory.series.names:
+        raise InputError(f"{name} is in the series already", where=where)
+    if records:
+        held = (record for record in records if record.standing is RecordState.HELD)
+        return next(held, records[0])
     raise NoSuchPatchError(
         name,
         f"there is no retired patch {name}",
@@ -112,7 +134,10 @@ def _carried(
     tag = directory.tag
     if record.base == tag:
         patch = read_patch(record.name, record.content, strip=record.strip)
-        restacker.stack.apply(patched, patch, onto=tag)
+        try:
+            restacker.stack.apply(patched, patch, onto=tag)
+        except PatchRefusedError as error:
+            raise CollidesError(directory, record, error.message) from error
         return patch, Verdict.CLEAN
     (recalled,) = recall(project, directory, tag, (record,), patched)
     judgement = recalled.judgement
@@ -120,13 +145,14 @@ def _carried(
         raise FindingsError(
             f"{record.name} cannot be judged on {tag}: its own base {record.base} is not here, "
             "or it no longer applies there",
-            hint=f"Run `patchq fetch {record.base}`.",
+            hint=f"`patchq fetch {record.base}` brings the base; `patchq show {record.name} --tag "
+            f"{tag}` prints the patch, to change it by hand and `patchq import` it.",
         )
     verdict = judgement.report.verdict
     if verdict not in ALIVE or judgement.patch is None:
         first = judgement.report.evidence[0].text if judgement.report.evidence else ""
-        raise FindingsError(
-            f"{record.name} is {verdict.value} on {tag}{': ' if first else ''}{first}",
-            hint="Change it by hand and `patchq import` it.",
-        )
+        words = f"is {verdict.value} on {tag}{': ' if first else ''}{first}"
+        if verdict in _TO_SOLVE:
+            raise CollidesError(directory, record, words)
+        raise FindingsError(f"{record.name} {words}", hint=_HINTS.get(verdict))
     return judgement.patch, verdict

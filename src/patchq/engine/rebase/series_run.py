@@ -13,7 +13,7 @@ from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
-from patchq.engine.rebase.resolved_patch import patch_to
+from patchq.engine.rebase.resolved_patch import patch_as_solved
 from patchq.engine.series.stack import Stack, below
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
@@ -235,12 +235,10 @@ class SeriesRun:
         solved = self._solver.remembered(collision) if collision else None
         if not collision or not solved:
             return judgement
-        tree = self._span.store.objects.overlay(collision.case.ours, solved.files)
-        if tree == collision.case.ours:
+        made = patch_as_solved(self._span.store, self._stack, collision, solved.files)
+        if made is None:
             return judgement
-        patch = self._judge.judge.predicates.followed(
-            patch_to(self._span.store, self._stack, collision, tree)
-        )
+        patch = self._judge.judge.predicates.followed(made)
         self.remembered.update(dict.fromkeys(solved.names))
         return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 
 from patchq.engine.series.header_edit import add_field, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
@@ -47,6 +48,8 @@ class Edited:
     old: SeriesDirectory
     new: SeriesDirectory
     remarks: tuple[str, ...] = ()
+    kept: Mapping[Path, bytes] = field(default_factory=dict)
+    """Files of the workspace to be written with it, which outlive an undo."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -64,6 +67,8 @@ class Edited:
         """Write what differs, all of it or nothing."""
         transaction = Transaction(project.workspace, label)
         self.changes.stage(transaction, self.old)
+        for file, raw in self.kept.items():
+            transaction.keep_file(file, raw)
         transaction.commit()
 
 
@@ -132,14 +137,13 @@ def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
     entry = old.series.entry(name)
     if target in old.series.names:
         raise InputError(f"{target} is in the series already", where=old.series.where)
-    series = old.series.rename(entry.name, target)
     patches = {
         target if other == name else other: rename_required(
             replace(patch, name=target) if other == name else patch, name, target
         )
         for other, patch in old.patches.items()
     }
-    new = replace(old, series=series, patches=patches)
+    new = replace(old, series=old.series.rename(entry.name, target), patches=patches)
     return Edited(old, with_lineage(project.workspace, new, {name: (target,)}))
 
 
@@ -159,8 +163,7 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     The header of ``into`` is kept, and gets those fields of the others that can hold for all.
     """
     old = project.workspace.load(tag)
-    series = old.series
-    target = series.entry(into)
+    series, target = old.series, old.series.entry(into)
     folded = [series.entry(name) for name in names]
     for entry in folded:
         if entry == target:
@@ -190,8 +193,8 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     renamed = _requiring(left, names, into)
     kept = [entry for entry in together.entries if entry.name not in names]
     edited = _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
-    successors = dict.fromkeys(names, (into,))
-    return replace(edited, new=with_lineage(project.workspace, edited.new, successors))
+    lineage = dict.fromkeys(names, (into,))
+    return replace(edited, new=with_lineage(project.workspace, edited.new, lineage))
 
 
 def split(
@@ -225,9 +228,9 @@ def split(
     head = patch.head
     if subject is not None:
         head = head_of(project.store, with_subject(words, subject))
+    cut = replace(patch, name=target, raw=head + patch.diff)
     first = {path: middle[path] for path in _paths(rest) if path in middle}
     second = {path: work.after[path] for path in _paths(taken) if path in middle}
-    new = replace(patch, name=target, raw=head + patch.diff)
     order = list(old.series.entries)
     order.insert(
         order.index(entry) + 1, SeriesEntry(target, strip=entry.strip, guards=entry.guards)
@@ -235,19 +238,18 @@ def split(
     changed = {
         **works,
         name: Work(patch, {path: work.before[path] for path in first}, first),
-        target: Work(new, {path: middle[path] for path in second}, second),
+        target: Work(cut, {path: middle[path] for path in second}, second),
     }
     edited = _same_tree(project, old, order, restacker, changed)
-    successors = {name: (name, target)}
-    return replace(edited, new=with_lineage(project.workspace, edited.new, successors))
+    new = with_lineage(project.workspace, edited.new, {name: (name, target)})
+    return replace(edited, new=new)
 
 
 def guard(project: Project, tag: str, name: str, guards: Iterable[Guard]) -> Edited:
     """The series with exactly these guards on patch ``name``."""
     old = project.workspace.load(tag)
     restacker = _restacker(project, tag)
-    series = old.series.guard(name, guards)
-    new = restacker.restack(old, series, restacker.works(old))
+    new = restacker.restack(old, old.series.guard(name, guards), restacker.works(old))
     return Edited(old, new, restacker.notices)
 
 

@@ -15,13 +15,13 @@ from patchq.model.workspace import Workspace
 
 WAYS_ON = (
     "Solve the conflict in .patchq/worktree and `git add` it there; `patchq resolve --continue` "
-    "takes it, `--abort` leaves the patch held."
+    "takes it, `patchq resolve --abort` leaves the patch out of the series."
 )
 
 
 @dataclass(frozen=True)
 class Resolving:
-    """The patch ``name``, held by the series on ``tag``; ``layout`` is what its worktree is for."""
+    """The patch ``name``, out of the series on ``tag``; ``layout`` is what its worktree is for."""
 
     name: str
     tag: str
@@ -47,7 +47,7 @@ STATE = StateFile(
     "resolve.json",
     "patchq.resolve/1",
     "the patch that is being solved",
-    "`patchq resolve --abort` cannot read it either: delete the file.",
+    "`patchq resolve --abort` forgets it; series/ is as it was.",
     _read,
     _write,
 )
