@@ -26,7 +26,8 @@ from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, outcomes, unsettled
 from patchq.engine.judge.placed import PatchedBase, PlacedPatch
 from patchq.engine.judge.watch import mentioned
-from patchq.engine.languages.live import conditions, live_lines
+from patchq.engine.languages.flow import NEVER, conditions
+from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.named import binding, definitions
 from patchq.engine.languages.tokens import Family, tokenize
 from patchq.engine.series.hunks import Unit
@@ -291,7 +292,7 @@ def history(
 def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
     trail = history(end=end, fate=fate)
     whole = {
-        MergeState.EMPTY: fate is not LandedState.ELSEWHERE,
+        MergeState.EMPTY: fate not in (LandedState.ELSEWHERE, LandedState.OVERRULED),
         MergeState.COLLIDES: fate is LandedState.THERE,
     }
     assert trail.has_landed is whole.get(end, False)
@@ -301,7 +302,7 @@ def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
         LandedState.HALF,
         LandedState.ELSEWHERE,
     }
-    part = fate in since and end is not MergeState.EMPTY
+    part = fate is LandedState.OVERRULED if end is MergeState.EMPTY else fate in since
     assert trail.once_landed is part
     known = trail.has_landed or part
     assert unsettled([trail, history(end=MergeState.APPLIES)]) is (
@@ -520,18 +521,35 @@ def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> No
 @pytest.mark.parametrize(
     ("path", "text", "counts"),
     [
-        ("a.py", "a\nif x:\n    b\n\n    c\nd\n", [0, 1, 1, 0, 1, 0]),
+        ("a.py", "a\nif x:\n    b\n\n    c\nd\n", [0, 1, 1, 1, 1, 0]),
         ("a.py", "if x:\n    a\nelif y and z:\n    b\nelse:\n    c\n", [1, 1, 1, 1, 0, 1]),
-        ("a.py", "for x in y:\n    a\n    if z:\n        b\n    # if\n", [0, 0, 1, 1, 0]),
-        ("a.py", "try:\n    a\nexcept E:\n    b\nwith x:\n    c\n", [0, 0, 0, 1, 0, 0]),
-        ("a.c", "if (a &&\n    b) {\n    c;\n}\nd;\n", [2, 1, 1, 0, 0]),
+        ("a.py", "for x in y:\n    a\n    if z:\n        b\n    # c\n", [0, 1, 2, 2, 2]),
+        ("a.py", "try:\n    a\nexcept E:\n    b\nwith x:\n    c\n", [0, 1, 0, 1, 0, 1]),
+        ("a.py", "a(\n    b,\n        c,\n)\nd\n", [0, 0, 0, 0, 0]),
+        ("a.py", "def f():\n    return g(\n        1\n    )\n    a\nb\n", [0, 0, 0, 0, NEVER, 0]),
+        ("a.c", "if (a &&\n    b) {\n    c;\n}\nd;\n", [2, 2, 1, 1, 0]),
+        ("a.c", "a(b,\n  c);\nwhile (x)\nd;\ne;\n", [0, 0, 0, 2, 0]),
+        (
+            "a.c",
+            "switch (x) {\ncase 1:\na;\nbreak;\ncase 2:\nb;\n}\n",
+            [0, 1, 1, 1, NEVER + 1, 1, 1],
+        ),
+        (
+            "a.c",
+            "{\nif (x)\n\treturn;\na;\ngoto out;\nb;\nout:\nc;\n}\n",
+            [0, 1, 2, 0, 0, NEVER, NEVER, 0, 0],
+        ),
+        ("a.c", "FOREACH(a, b)\n\tc;\nd;\n", [0, 1, 0]),
+        ("a.h", "#ifndef A_H\n#define A_H\na;\n#if B\nc;\n#endif\n#endif\n", [0, 0, 0, 2, 1, 0, 0]),
         (
             "a.c",
             "f()\n{\n#ifdef X\n\ta;\n#else\n\tb;\n#endif\n\tc;\n}\n",
-            [0, 0, 1, 1, 1, 1, 0, 0, 0],
+            [0, 1, 1, 1, 1, 1, 0, 0, 0],
         ),
-        ("a.sh", "if x; then\n  a\nfi\nb\n", [1, 1, 0, 0]),
-        ("a.c", "switch (x) {\ncase 1:\n\ta;\n}\n} else if (y) {\n\tb;\n", [0, 0, 1, 0, 1, 1]),
+        ("a.sh", "if x; then\n  a\nfi\nb\n", [1, 2, 0, 0]),
+        ("a.sh", "if x; then\na\nfi\nfor b in c; do d; done\ne\n", [1, 1, 0, 0, 0]),
+        ("a.sh", "while x; do\na\nfi\nb\n", [0, 0, 0, 0]),
+        ("a.cmake", "IF(X)\na()\nENDIF()\nb()\n", [0, 1, 0, 0]),
     ],
 )
 def test_the_conditions_that_a_line_depends_on(path: str, text: str, counts: list[int]) -> None:

@@ -14,6 +14,7 @@ from patchq.engine.judge.gone.absence import (
     SMALL,
     _is_like,
 )
+from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
@@ -76,8 +77,11 @@ def test_what_is_left_of_a_change(final: str, left: Survival) -> None:
             Survival.REWRITTEN,
         ),
         (LANDED.replace(TWO, "    check(pool, limit) if fast() else None\n"), Survival.REWRITTEN),
-        (LANDED.replace(TWO, f"    with lock:\n    {TWO}"), Survival.WHOLE),
-        (LANDED.replace(TWO, f"    for _ in (1, 2):\n    {TWO}"), Survival.WHOLE),
+        (LANDED.replace(TWO, f"    with lock:\n    {TWO}"), Survival.REWRITTEN),
+        (LANDED.replace(TWO, f"    for _ in (1, 2):\n    {TWO}"), Survival.REWRITTEN),
+        (LANDED.replace(TWO, f"    while fast():\n    {TWO}"), Survival.REWRITTEN),
+        (LANDED.replace(TWO, f"    if fast():\n        return\n{TWO}"), Survival.REWRITTEN),
+        (LANDED.replace(TWO, f"    return None\n{TWO}"), Survival.REWRITTEN),
         (LANDED.replace(TWO, f"    if fast():\n        run()\n{TWO}"), Survival.WHOLE),
     ],
 )
@@ -99,6 +103,105 @@ def test_a_comment_depends_on_no_condition() -> None:
     noted = LANDED.replace(TWO, "    # check the pool and its limit\n")
     final = noted.replace("    # check", "    if fast():\n        # check")
     assert left_of(BEFORE, noted, final) is Survival.WHOLE
+
+
+C_BEFORE = "int serve(struct pool *p)\n{\n\tload(p);\n\treturn take(p);\n}\n"
+C_LINE = "\tcheck(p, limit);\n"
+
+
+def left_of_line(path: str, line: str, final: str) -> Survival:
+    """What is left of one line that was added to a file, if later that reads ``final`` there."""
+    text = {
+        "c": (C_BEFORE, "\tload(p);\n"),
+        "py": (BEFORE, "    limit = 4\n"),
+        "sh": ("echo a\necho b\necho c\n", "echo b\n"),
+        "cmake": ("project(x)\nadd_library(a b)\ninstall(a)\n", "add_library(a b)\n"),
+        "txt": ("foo==1\nbar==1\nzip==2\n", "bar==1\n"),
+        "yaml": ("- run: a\n- run: b\n- run: c\n", "- run: b\n"),
+    }[path.partition(".")[2]]
+    before, after = text
+    sides = (before, *(before.replace(after, after + x) for x in (line, final)))
+    return survival(path, *(side.encode() for side in sides))
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "final"),
+    [
+        ("f.c", C_LINE, f"\tbreak;\n\tcase 4:\n{C_LINE}"),
+        ("f.c", C_LINE, f"\tgoto out;\n{C_LINE}"),
+        ("f.c", C_LINE, f"\twhile (0)\n{C_LINE}"),
+        ("f.c", C_LINE, f"\tfor (i = 0; i < n; i++)\n\t{C_LINE}"),
+        ("f.c", C_LINE, '\tlog("check(p, limit);");\n'),
+        ("f.c", C_LINE, "\t(void)sizeof(check(p, limit));\n"),
+        ("f.c", C_LINE, "\tassert(check(p, limit));\n"),
+        ("f.c", C_LINE, "\tp->done || check(p, limit);\n"),
+        ("f.c", C_LINE, "\tcheck(p, limit, false);\n"),
+        ("f.c", C_LINE, "\tcheck_fast(p, limit);\n"),
+        ("f.c", C_LINE, "\tcheck(p, limit & flag);\n"),
+        ("f.c", C_LINE, "\tcheck(p, (char)limit);\n"),
+        ("f.c", "\tsize = 63;\n", "\tsize = 63 * 1024;\n"),
+        ("f.c", "\tsize = limit;\n", "\tsize = limit * 0;\n"),
+        ("f.c", "\tsize = -1;\n", "\tsize = -1 + 1;\n"),
+        ("f.c", "\tif (size < 0) stop(p);\n", "\tif (size < 0 - 100) stop(p);\n"),
+        ("f.c", "\tsize = limit;\n", "\tsize = limit;\n\tsize = asked;\n"),
+        ("f.py", "    fits = pool.fits\n", "    fits = pool.fits or True\n"),
+        ("f.py", "    fits = pool.fits\n", "    fits = pool.fits, 1\n"),
+        ("f.sh", "set -eu\n", "set -eu; set +e\n"),
+        ("f.sh", "set -eu\n", "set -eu\nset +e\n"),
+        ("f.sh", 'check "$x"\n', 'check "$x" || true\n'),
+        ("f.cmake", "list(APPEND S a.cu)\n", "list(APPEND S a.cu)\nlist(REMOVE_ITEM S a.cu)\n"),
+        ("f.cmake", "list(APPEND S a.cu)\n", "if(FALSE)\nlist(APPEND S a.cu)\nendif()\n"),
+        ("f.txt", "car==1.0\n", 'car==1.0; sys_platform == "win32"\n'),
+        ("f.yaml", "- run: check\n", "- run: check\n  if: false\n"),
+        ("f.yaml", "- run: check\n", "- if: false\n  run: check\n"),
+    ],
+)
+def test_a_line_that_may_do_nothing_any_more(path: str, line: str, final: str) -> None:
+    """Its words are all there; whether the fix is, the text does not say."""
+    assert left_of_line(path, line, final) is not Survival.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "final"),
+    [
+        ("f.c", C_LINE, "\tcheck(p, limit, now);\n"),
+        ("f.c", C_LINE, "\tcheck(p,\n\t      limit);\n"),
+        ("f.c", C_LINE, "\tcheck(p, limit); /* mind it */\n"),
+        ("f.c", C_LINE, f"\ttrace(p);\n{C_LINE}\ttrace(p);\n"),
+        ("f.py", "    check(pool, limit)\n", "    check(\n        pool,\n        limit,\n    )\n"),
+        ("f.py", "    from a.b import check\n", "    from a.b import check, stop\n"),
+        ("f.py", "    from a.b import check\n", "    from a.c.b import check\n"),
+        ("f.cmake", "list(APPEND S a.cu)\n", "list(APPEND S a.cu)\nlist(APPEND S b.cu)\n"),
+    ],
+)
+def test_a_line_that_does_what_it_did(path: str, line: str, final: str) -> None:
+    assert left_of_line(path, line, final) is Survival.WHOLE
+
+
+def under(head: str, tail: str) -> str:
+    """C with a line that landed, and with something put some lines above and below it."""
+    lines = ["int serve(struct pool *p)\n", "{\n", "\tload(p);\n", "\tmark(p);\n", C_LINE]
+    return "".join([*lines[:2], head, *lines[2:], "\tdone(p);\n", tail, "\treturn 0;\n", "}\n"])
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "runs"),
+    [
+        ("", "", True),
+        ("\ttrace(p);\n", "\ttrace(p);\n", True),
+        ("\tif (p)\n\t\treturn 1;\n", "", True),
+        ("#if 0\n", "#endif\n", False),
+        ("#ifdef NEVER\n", "#endif\n", False),
+        ("\t/*\n", "\t*/\n", False),
+        ("\treturn 0;\n", "", False),
+        ("\tswitch (p->n) {\n\tcase 3:\n", "\t}\n", False),
+    ],
+)
+def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) -> None:
+    """Upstream put something around it, so far away that a merge sees nothing of it."""
+    changed, final = under("", ""), under(head, tail)
+    sides = (text.encode() for text in (changed.replace(C_LINE, ""), changed, final))
+    assert is_in_effect("f.c", *sides) is runs
 
 
 CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")

@@ -617,7 +617,7 @@ LATER = ("Step 7: say", "Step 7: tell")
     ("ours", "final", "verdict"),
     [
         (GUIDE, GUIDE, Verdict.UPSTREAMED),
-        (GUIDE, edited(GUIDE, LATER), Verdict.UPSTREAMED),
+        (GUIDE, edited(GUIDE, LATER), Verdict.UPSTREAMED),  # words for people
         (GUIDE, edited(GUIDE, ("Step 7: say what chapter 7 is about.\n", "")), Verdict.SUPERSEDED),
         ("Another guide.\n", GUIDE, Verdict.CONFLICT),
     ],
@@ -689,7 +689,10 @@ def test_a_replaced_line_that_stands_once_more(
     ("landed", "final"),
     [
         (edited(POOL, CLAMP), edited(POOL, CLAMP)),
-        (edited(POOL, BOUNDS), edited(POOL, BOUNDS, ("ValueError(lower", "RangeError(lower"))),
+        (
+            edited(POOL, BOUNDS),
+            edited(POOL, BOUNDS, ("ValueError(lower", "ValueError(pool, lower")),
+        ),
         (edited(POOL, fix("evict")), edited(POOL, fix("evict"), CONTEXT, NEIGHBOUR)),
         (POOL + AUDIT, edited(POOL + AUDIT, FLUSH)),
         (f"{AUDIT}\n\n{POOL}", edited(f"{AUDIT}\n\n{POOL}", FLUSH)),

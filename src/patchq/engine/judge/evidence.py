@@ -87,6 +87,11 @@ class EvidenceMaker:
                 text += " (no commit between the bases shows where they came in)"
             elif any(trail.fate is LandedState.HALF for trail in group):
                 text = f"{count} of {total} hunks landed here; part was removed again"
+            elif any(trail.fate is LandedState.OVERRULED for trail in group):
+                text = (
+                    f"{count} of {total} hunks landed here; "
+                    "lines of theirs were switched off since, or depend on more conditions"
+                )
             elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
                 text = f"{count} of {total} hunks landed here; what they remove exists elsewhere"
             elif any(trail.once_landed for trail in group):
@@ -123,6 +128,10 @@ class EvidenceMaker:
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         for commit, group in by_commit((t.landed, t) for t in taken if not t.undone):
             text = f"brought {_hunks(group)}, which was removed again later"
+            evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
+        overruled = [t for t in trails if t.fate is LandedState.OVERRULED and t.undone]
+        for commit, group in by_commit((t.undone, t) for t in overruled):
+            text = f"switched lines of {_hunks(group)} off, or put them on a condition"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         changed = [t for t in trails if t.fate is LandedState.REWRITTEN and t.undone]
         for commit, group in by_commit((t.undone, t) for t in changed):

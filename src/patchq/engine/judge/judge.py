@@ -175,10 +175,11 @@ class Judge:
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         trails, standing = self._follow(units, states, facts)
-        if standing:
+        if standing or any(trail.fate is LandedState.OVERRULED for trail in trails):
             hunks = trail_outcomes(trails, facts)
             verdict = unsettled(trails)
-            evidence = standing + self._evidence.merged(trails) + self._evidence.moves(facts)
+            landed = self._evidence.merged(trails) + self._evidence.undone(trails)
+            evidence = standing + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         rewritten = self._carry(facts)
         evidence = self._evidence.moves(facts)

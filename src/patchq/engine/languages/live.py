@@ -1,8 +1,4 @@
-"""Which lines of a text do something, and on how many conditions.
-
-A comment does nothing, nor does what is switched off. Conditions are told by words and indentation,
-which any language has that people read.
-"""
+"""Which lines of a text do something: a comment does nothing, nor does what is switched off."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ from functools import lru_cache
 from patchq.engine.languages.tokens import Family, family, tokenize
 
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
-_NEVER = re.compile(rb"\s*(?:el)?if\s*\(?\s*(?:0|[Ff]alse)\s*\)?\s*[:{]?")
+_NEVER = re.compile(
+    rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
+)
 _CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
-_GUARD = re.compile(rb"[}\s]*(?:el(?:se\s*)?if|if|else|elsif|case|switch|when|except|catch)\b")
-_NARROWED = re.compile(rb"\b(?:if|and|when)\b|&&")
 
 
 @lru_cache(maxsize=64)
@@ -60,27 +56,3 @@ def _left_out(lines: list[bytes]) -> set[int]:
             known = match[2].split(b"/")[0].strip() if match[1] == b"if" else b""
             parts.append(known if known in (b"0", b"1") else b"")
     return dead
-
-
-@lru_cache(maxsize=64)
-def conditions(path: str, text: bytes) -> tuple[int, ...]:
-    """On how many conditions each line depends: those it stands below, and those that it makes."""
-    directives = family(path) is Family.C
-    counts: list[int] = []
-    around: list[tuple[int, bool]] = []  # indentation of what is open, and whether it is one
-    parts = 0
-    for line in text.split(b"\n"):
-        said = line.strip()
-        if directives and (match := _CONDITION.fullmatch(line)):
-            parts += {b"if": 1, b"en": -1}.get(match[1][:2], 0)
-        elif said and not said.startswith(b"#"):
-            indent = len(line) - len(line.lstrip())
-            while around and around[-1][0] >= indent:
-                around.pop()
-            below = sum(guards for _, guards in around)
-            guards = _GUARD.match(line) is not None
-            around.append((indent, guards))
-            counts.append(parts + below + len(_NARROWED.findall(said)))
-            continue
-        counts.append(parts)
-    return tuple(counts)

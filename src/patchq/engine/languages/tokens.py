@@ -76,6 +76,11 @@ def family(path: str) -> Family:
     return _FAMILIES.get(suffix, Family.OTHER)
 
 
+def is_prose(path: str) -> bool:
+    """Whether the file ``path`` is for people to read alone."""
+    return PurePosixPath(path).suffix in (".md", ".rst", ".adoc")
+
+
 def tokenize(kind: Family, text: bytes) -> Tokens:
     """The tokens of ``text``."""
     if kind is Family.PYTHON:

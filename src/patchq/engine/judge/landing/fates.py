@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.hunk_history import (
     CommitState,
     HunkHistory,
@@ -99,6 +100,15 @@ class Fates:
             undone = self._undone_by(trail, change) if undoing and fate in _ENDED else None
             found.append(replace(trail, fate=fate, undone=undone))
         return found
+
+    def is_in_effect(self, unit: Unit, final: Entries) -> bool:
+        """Whether all that ``unit`` adds, and that is in its files at the end, may run there."""
+        blob = self._objects.blob
+        return all(
+            is_in_effect(path, blob(unit.before[path]), blob(after), blob(final.get(path)))
+            for path, after in unit.after.items()
+            if after is not None and final.get(path) not in (None, after)
+        )
 
     def _survival(self, change: _Change, final: Entries) -> Survival:
         """How much of a change is left in all of its files."""

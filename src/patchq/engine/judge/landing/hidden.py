@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from patchq.engine.judge.landing.fates import FATES
+from patchq.engine.judge.landing.file_lines import edits
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
-from patchq.engine.judge.landing.surviving_lines import edits, survival
+from patchq.engine.judge.landing.surviving_lines import survival
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.series.hunks import Unit

@@ -74,7 +74,18 @@ class HistoryWalker:
         fates = self._fates.of([trails[number] for number in open_], final, undoing=undoing)
         for number, trail in zip(open_, fates, strict=True):
             trails[number] = trail
-        return trails
+        return [self._in_effect(trail, final) for trail in trails]
+
+    def _in_effect(self, trail: HunkHistory, final: Entries) -> HunkHistory:
+        """``trail``, marked if its lines stand and were switched off, or put on a condition."""
+        if trail.end is not MergeState.EMPTY or self._fates.is_in_effect(trail.unit, final):
+            return trail
+        by = None
+        for step in reversed(trail.steps):
+            if self._fates.is_in_effect(trail.unit, step.entries):
+                break
+            by = step.commit
+        return replace(trail, fate=LandedState.OVERRULED, undone=by)
 
     def never_there(self, units: Sequence[Unit]) -> frozenset[str]:
         """The paths of those of ``units`` whose new lines no commit between the bases has.

@@ -30,6 +30,7 @@ class LandedState(Enum):
     HALF = "half"  # part of its lines was taken out again
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
     UNDONE = "undone"  # taken out again
+    OVERRULED = "overruled"  # its lines stand, but were switched off or put on a condition
     ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
 
 
@@ -51,13 +52,15 @@ class HunkHistory:
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
         if self.end is MergeState.EMPTY:
-            return self.fate is not LandedState.ELSEWHERE
+            return self.fate not in (LandedState.ELSEWHERE, LandedState.OVERRULED)
         return self.end is MergeState.COLLIDES and self.fate is LandedState.THERE
 
     @property
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
-        return self.end is not MergeState.EMPTY and self.fate in (
+        if self.end is MergeState.EMPTY:
+            return self.fate is LandedState.OVERRULED
+        return self.fate in (
             LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,

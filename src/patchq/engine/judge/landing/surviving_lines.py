@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
-from functools import cached_property, lru_cache
-from hashlib import sha1
+from functools import lru_cache
 
+from patchq.engine.judge.landing.effect import act_as_before
+from patchq.engine.judge.landing.file_lines import (
+    NEAR,
+    FileLines,
+    LineChange,
+    file_lines,
+    stands_at,
+)
 from patchq.engine.judge.line_search import is_telling
-from patchq.engine.languages.live import conditions, live_lines
-from patchq.engine.languages.outline import Outline, outline
-from patchq.engine.series.hunks import common_ends
 
 _SAYS = re.compile(rb"\w")
 _COMPARES = re.compile(rb"\bnot\b|!(?!=)|[=!<>]=|(?<![<>-])[<>](?![<>])")
 _VALUES = re.compile(rb"\b(?:[Tt]rue|[Ff]alse|None|NULL|nullptr|\d[\w.]*)\b")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _ALIKE = 0.6
-_NEAR = 3
-"""So many lines around those that were replaced may hold what grew from them."""
 
 
 class Survival(Enum):
@@ -52,11 +54,17 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     kept = {
         number: [place]
         for number in added - lost
-        if then.is_kept(number, now, place := _after(number, later))
+        if then.is_kept(number, now, place := stands_at(number, later))
         and (number not in shifted or then.raw[number] == now.raw[place])
     }
+    reshaped: set[int] = set()
     for edit in later:
         numbers = sorted(added.intersection(range(edit.first, edit.end)))
+        if numbers and then.only_laid_out(edit, now):
+            reshaped.update(numbers)
+            fresh.difference_update(edit.lines)
+            kept |= {number: list(edit.lines) for number in numbers}
+            continue
         near = _near(edit, later) if numbers else []
         for number in numbers:
             left = {
@@ -79,8 +87,9 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
         return Survival.PART
     if kept.keys() < added and not _is_rewritten(added - kept.keys(), c):
         return Survival.PART
-    narrowed = any(then.is_narrower(number, now, places) for number, places in kept.items())
-    return Survival.REWRITTEN if narrowed or kept.keys() < added else Survival.WHOLE
+    if kept.keys() < added or not act_as_before(kept, reshaped, then, now, fresh):
+        return Survival.REWRITTEN
+    return Survival.WHOLE
 
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
@@ -105,8 +114,8 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
 class _Comparison:
     """A file as a change landed, beside the file later; all lines are numbers, but ``removed``."""
 
-    then: _Lines
-    now: _Lines
+    then: FileLines
+    now: FileLines
     added: frozenset[int]
     shifted: frozenset[int]
     removed: frozenset[bytes]
@@ -124,7 +133,7 @@ class _Comparison:
 
 
 def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Comparison:
-    old, then, now = (_lines(path, text) for text in (without, landed, final))
+    old, then, now = (file_lines(path, text) for text in (without, landed, final))
     made = old.became(then, indented=True)
     taken = {old[n] for edit in made for n in range(edit.first, edit.end) if _says(old[n])}
     added = {n for edit in made for n in edit.lines if _says(then[n])}
@@ -136,94 +145,8 @@ def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Compari
     )
 
 
-class _Lines:
-    """The lines of a text: ``raw`` as they stand, ``bare`` without their indentation."""
-
-    def __init__(self, path: str, text: bytes):
-        self.raw = [line.rstrip() for line in text.split(b"\n")]
-        self.bare = [line.strip() for line in self.raw]
-        self._path = path
-        self._text = text
-        self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
-
-    @cached_property
-    def digest(self) -> bytes:
-        """Stands for the text."""
-        return sha1(self._text).digest()
-
-    def became(self, now: _Lines, *, indented: bool = False) -> tuple[LineChange, ...]:
-        """What became of the lines, however they are indented unless that counts too."""
-        key = now.digest, indented
-        if key not in self._became:
-            sides = (self.raw, now.raw) if indented else (self.bare, now.bare)
-            self._became[key] = tuple(edits(*sides))
-        return self._became[key]
-
-    def __getitem__(self, number: int) -> bytes:
-        return self.bare[number] if 0 <= number < len(self.bare) else b""
-
-    def indent(self, number: int) -> bytes:
-        """What stands before a line."""
-        return self.raw[number].removesuffix(self.bare[number])
-
-    def is_kept(self, number: int, now: _Lines, place: int) -> bool:
-        """Whether a line may stand at ``place`` now: in its definition, if that is there yet, and
-        not switched off."""
-        if number in self.live and place not in now.live:
-            return False
-        known, shown = self._outline, now._outline
-        if known is None or shown is None:
-            return True
-        was, is_ = known.around(number, number), shown.around(place, place)
-        if was is None or is_ is None:
-            return was is is_
-        return was.name == is_.name or was.name not in shown.names
-
-    def is_narrower(self, number: int, now: _Lines, places: Iterable[int]) -> bool:
-        """Whether a line depends on more conditions at ``places`` now, as far as it does anything.
-
-        A comment depends on none.
-        """
-        before = self._conditions[number]
-        return number in self.live and all(now._conditions[place] > before for place in places)
-
-    @cached_property
-    def _conditions(self) -> tuple[int, ...]:
-        return conditions(self._path, self._text)
-
-    @cached_property
-    def live(self) -> frozenset[int]:
-        """The lines that do something."""
-        return live_lines(self._path, self._text)
-
-    @cached_property
-    def _outline(self) -> Outline | None:
-        return outline(self._path, self._text)
-
-
-@lru_cache(maxsize=48)
-def _lines(path: str, text: bytes) -> _Lines:
-    """The units of a patch ask about the same files, on the same commits."""
-    return _Lines(path, text)
-
-
-@dataclass(frozen=True)
-class LineChange:
-    """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
-
-    first: int
-    end: int
-    new_first: int
-    new_end: int
-
-    @property
-    def lines(self) -> range:
-        """The new ones."""
-        return range(self.new_first, self.new_end)
-
-
 def _is_near(edit: LineChange, other: LineChange) -> bool:
-    return edit.new_first - _NEAR <= other.new_end and other.new_first <= edit.new_end + _NEAR
+    return edit.new_first - NEAR <= other.new_end and other.new_first <= edit.new_end + NEAR
 
 
 def _near(edit: LineChange, later: Sequence[LineChange]) -> list[int]:
@@ -257,21 +180,6 @@ def _words(lines: Iterable[bytes]) -> set[bytes]:
 
 def _compares(lines: Iterable[bytes]) -> Counter[bytes]:
     return Counter(found for line in lines for found in _COMPARES.findall(line))
-
-
-def _after(number: int, later: Sequence[LineChange]) -> int:
-    """Where a line stands that none of the edits changed."""
-    before = [edit for edit in later if edit.end <= number]
-    return number + (before[-1].new_end - before[-1].end if before else 0)
-
-
-def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
-    """What became of the lines of one text in another."""
-    head, tail = common_ends(old, new)
-    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
-    for kind, first, end, new_first, new_end in matcher.get_opcodes():
-        if kind != "equal":
-            yield LineChange(head + first, head + end, head + new_first, head + new_end)
 
 
 def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> set[int]:
@@ -318,7 +226,7 @@ def _says_the_same(line: bytes, grown: bytes) -> bool:
 
 
 def _moved(
-    number: int, then: _Lines, now: _Lines, fresh: set[int], added: Collection[int]
+    number: int, then: FileLines, now: FileLines, fresh: set[int], added: Collection[int]
 ) -> list[int]:
     """Where a line that says enough stands now, together with code around it.
 
@@ -335,7 +243,7 @@ def _moved(
 
 
 def _goes_along(
-    number: int, place: int, step: int, then: _Lines, now: _Lines, added: Collection[int]
+    number: int, place: int, step: int, then: FileLines, now: FileLines, added: Collection[int]
 ) -> bool:
     """Whether the next telling line, on one side, that the change did not add stands there too."""
     while then[number] == now[place] and 0 <= number < len(then.bare):
@@ -345,12 +253,12 @@ def _goes_along(
     return False
 
 
-def _around(added: Iterable[int], later: Sequence[LineChange], now: _Lines) -> set[bytes]:
+def _around(added: Iterable[int], later: Sequence[LineChange], now: FileLines) -> set[bytes]:
     """The lines that were put close to those ``added``."""
     return {
         now[place]
         for edit in later
-        if any(edit.first - _NEAR <= number <= edit.end + _NEAR for number in added)
+        if any(edit.first - NEAR <= number <= edit.end + NEAR for number in added)
         for place in edit.lines
     }
 

@@ -1,0 +1,106 @@
+"""Whether lines that stand, or grew, still do what they did when they landed.
+
+Their words may all be there while upstream put them under a condition, jumps past them, or takes
+back what they say in the next line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from patchq.engine.judge.landing.file_lines import NEAR, FileLines, file_lines, stands_at
+from patchq.engine.series.hunks import common_ends
+
+_PASSES = re.compile(
+    rb"\b(?:return|goto|break|continue|throw|raise|exit)\b|^(?:case\b.*|default\s*):"
+)
+_SWITCHES = re.compile(rb"-?\s*(?:if|when|enabled|disabled)\s*:")
+_TAKES_BACK = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER|unset|undef|del)\b")
+_SETS = re.compile(
+    rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
+)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def is_in_effect(path: str, without: bytes, changed: bytes, final: bytes) -> bool:
+    """Whether the lines that a change put into a file, and that stand in ``final`` as they are,
+    may run there as they did: not switched off since, nor on more conditions."""
+    old, then, now = (file_lines(path, text) for text in (without, changed, final))
+    head, tail = common_ends(old.raw, then.raw)
+    added = range(head, len(then.raw) - tail)
+    shift = _shift(added, then, now)
+    later = then.became(now) if shift is None else ()
+    lost = {number for edit in later for number in range(edit.first, edit.end)}
+    return not any(
+        place not in now.live or then.is_narrower(number, now, [place])
+        for number in then.live.intersection(added) - lost
+        for place in [stands_at(number, later) + (shift or 0)]
+    )
+
+
+def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
+    """How far from their place some lines of ``then`` stand in ``now``; None if they do not stand
+    in exactly one place there, with those around them."""
+    first, end = max(lines.start - NEAR, 0), min(lines.stop + NEAR, len(then.raw))
+    text = b"\n".join((b"", *then.raw[first:end], b""))
+    content = b"\n".join((b"", *now.raw, b""))
+    at = content.find(text)
+    if at < 0 or content.find(text, at + 1) >= 0:
+        return None
+    return content.count(b"\n", 0, at) - first
+
+
+def act_as_before(
+    kept: Mapping[int, Sequence[int]],
+    reshaped: Collection[int],
+    then: FileLines,
+    now: FileLines,
+    fresh: Collection[int],
+) -> bool:
+    """Whether all lines that were ``kept`` still do what they did, for all that the text shows.
+
+    Those ``reshaped`` are known to say it; nothing that landed became the ``fresh`` lines.
+    """
+    return all(
+        (number in reshaped or then.only_grew(number, now, places))
+        and not then.is_narrower(number, now, places)
+        and (
+            number not in then.live
+            or not any(_is_taken_back(place, fresh, now) for place in places)
+        )
+        for number, places in kept.items()
+    )
+
+
+def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
+    """Whether ``fresh`` lines right beside one jump past it, or take back what it says."""
+    line = now[place]
+    above, below = ([now[n] for n in _run(place, step, fresh, now)] for step in (-1, 1))
+    subject, words = _subject(line), set(_WORD.findall(line))
+    return (
+        any(map(_PASSES.search, above))
+        or any(map(_SWITCHES.match, (*above, *below)))
+        or any(subject and _subject(other) == subject for other in below)
+        or any(
+            _TAKES_BACK.search(other) and words.intersection(_WORD.findall(other))
+            for other in below
+        )
+    )
+
+
+def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Iterator[int]:
+    """The new lines right above or below a line that may belong to the same block."""
+    indent = len(now.indent(place))
+    number = place + step
+    while 0 <= number < len(now.raw) and (number in fresh or not now[number]):
+        if now[number] and (len(now.indent(number)) < indent or now.is_apart(number, place)):
+            return
+        yield number
+        number += step
+
+
+def _subject(line: bytes) -> bytes:
+    """What a line sets, empty if it sets nothing."""
+    match = _SETS.match(line)
+    return b"".join(match[0].split()) if match else b""

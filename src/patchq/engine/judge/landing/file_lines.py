@@ -1,0 +1,153 @@
+"""The lines of a file, what they do there, and what became of them in another version of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property, lru_cache
+from hashlib import sha1
+
+from patchq.engine.judge.landing.growth import only_grew
+from patchq.engine.languages.flow import conditions
+from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.outline import Outline, outline
+from patchq.engine.languages.tokens import family, is_prose
+from patchq.engine.series.hunks import common_ends
+
+NEAR = 3
+"""So many lines around some belong to them, for all that is known."""
+
+
+class FileLines:
+    """The lines of a text: ``raw`` as they stand, ``bare`` without their indentation."""
+
+    def __init__(self, path: str, text: bytes):
+        self.raw = [line.rstrip() for line in text.split(b"\n")]
+        self.bare = [line.strip() for line in self.raw]
+        self._path = path
+        self._kind = family(path)
+        self._text = text
+        self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Stands for the text."""
+        return sha1(self._text).digest()
+
+    def became(self, now: FileLines, *, indented: bool = False) -> tuple[LineChange, ...]:
+        """What became of the lines, however they are indented unless that counts too."""
+        key = now.digest, indented
+        if key not in self._became:
+            sides = (self.raw, now.raw) if indented else (self.bare, now.bare)
+            self._became[key] = tuple(edits(*sides))
+        return self._became[key]
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.bare[number] if 0 <= number < len(self.bare) else b""
+
+    def indent(self, number: int) -> bytes:
+        """What stands before a line."""
+        return self.raw[number].removesuffix(self.bare[number])
+
+    def is_kept(self, number: int, now: FileLines, place: int) -> bool:
+        """Whether a line may stand at ``place`` now: in its definition, if that is there yet, and
+        not switched off."""
+        if number in self.live and place not in now.live:
+            return False
+        known, shown = self._outline, now._outline
+        if known is None or shown is None:
+            return True
+        was, is_ = known.around(number, number), shown.around(place, place)
+        if was is None or is_ is None:
+            return was is is_
+        return was.name == is_.name or was.name not in shown.names
+
+    def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
+        """Whether a line depends on more conditions at ``places`` now, as far as it does anything.
+
+        A comment depends on none.
+        """
+        before = self._conditions[number]
+        return number in self.live and all(now._conditions[place] > before for place in places)
+
+    def is_apart(self, number: int, place: int) -> bool:
+        """Whether a line is inside of a definition that another line is outside of."""
+        around = self._outline.around(number, number) if self._outline else None
+        return around is not None and not around.spans(place, place)
+
+    def only_laid_out(self, edit: LineChange, now: FileLines) -> bool:
+        """Whether an edit only spread what the lines say over other lines."""
+        old, new = (
+            b"\n".join(side[first:end])
+            for side, first, end in (
+                (self.bare, edit.first, edit.end),
+                (now.bare, edit.new_first, edit.new_end),
+            )
+        )
+        return self.live.issuperset(range(edit.first, edit.end)) and (
+            all(self.is_kept(edit.first, now, place) for place in edit.lines)
+            and only_grew(self._kind, old, new)
+        )
+
+    def only_grew(self, number: int, now: FileLines, places: Sequence[int]) -> bool:
+        """Whether the lines at ``places`` are this one, joined with those around it perhaps, and
+        no more than items were added to its lists."""
+        grown = b"\n".join(now[place] for place in places)
+        if number not in self.live or self[number] == grown or is_prose(self._path):
+            return True
+        around = (
+            b"\n".join(self.bare[max(number - above, 0) : number + below + 1])
+            for above in range(NEAR + 1)
+            for below in range(NEAR + 1)
+        )
+        return any(only_grew(self._kind, lines, grown) for lines in around)
+
+    @cached_property
+    def _conditions(self) -> tuple[int, ...]:
+        return conditions(self._path, self._text)
+
+    @cached_property
+    def live(self) -> frozenset[int]:
+        """The lines that do something."""
+        return live_lines(self._path, self._text)
+
+    @cached_property
+    def _outline(self) -> Outline | None:
+        return outline(self._path, self._text)
+
+
+@lru_cache(maxsize=48)
+def file_lines(path: str, text: bytes) -> FileLines:
+    """The units of a patch ask about the same files, on the same commits."""
+    return FileLines(path, text)
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
+
+    first: int
+    end: int
+    new_first: int
+    new_end: int
+
+    @property
+    def lines(self) -> range:
+        """The new ones."""
+        return range(self.new_first, self.new_end)
+
+
+def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
+    """What became of the lines of one text in another."""
+    head, tail = common_ends(old, new)
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
+    for kind, first, end, new_first, new_end in matcher.get_opcodes():
+        if kind != "equal":
+            yield LineChange(head + first, head + end, head + new_first, head + new_end)
+
+
+def stands_at(number: int, later: Sequence[LineChange]) -> int:
+    """Where a line stands that none of the edits changed."""
+    before = [edit for edit in later if edit.end <= number]
+    return number + (before[-1].new_end - before[-1].end if before else 0)

@@ -1,0 +1,70 @@
+"""Whether a line that was edited still does what it did, and more.
+
+It does if nothing but items of a list was added: arguments, elements, names that are imported. An
+operator, another constant, a cast or a call around the whole may leave nothing of what the line was
+for, and nobody can tell by its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from patchq.engine.languages.tokens import Family, tokenize
+
+_OPEN, _CLOSE = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
+_OFF = frozenset(b"False false FALSE None NULL nullptr null 0 off OFF no".split())
+
+
+@lru_cache(maxsize=4096)
+def only_grew(kind: Family, line: bytes, grown: bytes) -> bool:
+    """Whether ``grown`` is ``line`` with more items in its lists, or laid out otherwise."""
+    old, new = (_layout(tokenize(kind, text).texts) for text in (line, grown))
+    if old == new or not new:
+        return old == new
+    if old[0] == new[0] == b"from":
+        old, new = map(_names_imported, (old, new))
+    imports = new[:1] == old[:1] == (b"import",)
+    depths = [imports + depth for depth in _depths(new)]
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return all(
+        kind == "insert" and depths[first] > 0 and _is_items(new, first, end)
+        for kind, _, _, first, end in matcher.get_opcodes()
+        if kind != "equal"
+    )
+
+
+def _layout(tokens: Sequence[bytes]) -> tuple[bytes, ...]:
+    """The tokens without commas that end a list."""
+    after = [*tokens[1:], b")"][: len(tokens)]
+    return tuple(
+        t for t, then in zip(tokens, after, strict=True) if t != b"," or then not in _CLOSE
+    )
+
+
+def _names_imported(tokens: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """An import without its module, which may have got another name."""
+    return tokens[tokens.index(b"import") :] if b"import" in tokens else tokens
+
+
+def _depths(tokens: Sequence[bytes]) -> Iterator[int]:
+    """In how many brackets each token stands."""
+    depth = 0
+    for token in tokens:
+        depth -= token in _CLOSE
+        yield depth
+        depth += token in _OPEN
+
+
+def _is_items(tokens: Sequence[bytes], first: int, end: int) -> bool:
+    """Whether the tokens from ``first`` on are whole items between others, and none says off."""
+    added, before = tokens[first:end], tokens[first - 1 : first]
+    after = tokens[end] if end < len(tokens) else b")"
+    if added[0] == b"," and (after == b"," or after in _CLOSE):
+        items = added[1:]
+    elif added[-1] == b"," and (before[0] == b"," or before[0] in _OPEN):
+        items = added[:-1]
+    else:
+        return False
+    return min(_depths(items), default=0) >= 0 and not _OFF.intersection(items)
