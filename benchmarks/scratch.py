@@ -68,10 +68,13 @@ def series_of(tag: str, patches: Sequence[Patch]) -> SeriesDirectory:
     return SeriesDirectory(tag, Path(tag), read_series(names.encode(), Where("series")), by_name)
 
 
-def rebase(project: Project, old: str, new: str, patches: Sequence[Patch]) -> Rebased:
-    """Judge ``patches``, a series on ``old``, on ``new``."""
+def rebase(
+    project: Project, old: str, new: str, patches: Sequence[Patch], jobs: int | None = None
+) -> Rebased:
+    """Judge ``patches``, a series on ``old``, on ``new``, in up to ``jobs`` processes."""
     verdicts = kept_verdicts(project.workspace)
-    return rebase_series(project.upstream_range(old, new), series_of(old, patches), {}, verdicts)
+    span, series = project.upstream_range(old, new), series_of(old, patches)
+    return rebase_series(span, series, {}, verdicts, jobs=jobs)
 
 
 def judge_each(

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from patchq.engine.judge.case import PatchedBase, PlacedPatch, distinct
 from patchq.engine.judge.case import _moved_along as moved_along
-from patchq.engine.judge.case import distinct
 from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.absence import Prover
@@ -24,7 +24,6 @@ from patchq.engine.judge.landing.small_trees import names_below
 from patchq.engine.judge.landing.surviving_lines import Survival
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, outcomes, unsettled
-from patchq.engine.judge.placed import PatchedBase, PlacedPatch
 from patchq.engine.judge.watch import mentioned
 from patchq.engine.languages.flow import NEVER, conditions
 from patchq.engine.languages.live import live_lines

@@ -73,13 +73,15 @@ class Questions(OpenWorkspace):
         onto: str | None = None,
         against: str | None = None,
         progress: Progress = quiet,
+        jobs: int | None = None,
     ) -> Report:
         """What becomes of each patch of ``series`` on the base ``onto``; writes nothing.
 
         By default the newest series (before ``onto``), on the base that follows it. With
-        ``against``, a forecast on an upstream commit or branch past the last tag.
+        ``against``, a forecast on an upstream commit or branch past the last tag. As many
+        processes as there are ``jobs`` (default: processors) judge a long series.
         """
-        return self.judge(series, onto=onto, against=against, progress=progress).report
+        return self.judge(series, onto=onto, against=against, progress=progress, jobs=jobs).report
 
     def judge(
         self,
@@ -88,13 +90,14 @@ class Questions(OpenWorkspace):
         onto: str | None = None,
         against: str | None = None,
         progress: Progress = quiet,
+        jobs: int | None = None,
     ) -> Rebased:
         """The same with the patches as they would be carried."""
         from patchq.engine.verify.facts import with_ends, with_facts
 
         project = self.project
         series = series or (project.series_before(onto) if onto else self.newest_series)
-        judged = self._judged(project, series, onto, against, progress)
+        judged = self._judged(project, series, onto, against, progress, jobs)
         told = with_ends(project, judged.report, judged.source, against)
         return with_facts(project, replace(judged, report=told))
 
@@ -105,15 +108,16 @@ class Questions(OpenWorkspace):
         onto: str | None,
         against: str | None,
         progress: Progress,
+        jobs: int | None,
     ) -> Rebased:
         from patchq.engine.rebase.decided import lost
         from patchq.engine.rebase.forecast import forecast
         from patchq.engine.rebase.rebase import judge_series
 
         if against is not None:
-            return forecast(project, series, against, progress)
+            return forecast(project, series, against, progress, jobs)
         target = onto or project.base_after(series)
-        judged = judge_series(project, series, target, progress)
+        judged = judge_series(project, series, target, progress, jobs=jobs)
         if target not in self.series_names:
             return judged
         remembered = (*judged.report.remembered, *lost(self.files, target))

@@ -32,11 +32,14 @@ class Rebasing(OpenWorkspace):
         keep_going: bool = False,
         replace: bool = False,
         progress: Progress = quiet,
+        jobs: int | None = None,
     ) -> Rebased:
         """Take a series (default: the newest before ``onto``) to the base ``onto``.
 
         The new series is written if nothing needs review, or with ``keep_going``, which holds what
-        does; else the rebase waits at the first such patch (``stop``), as on the command line.
+        does; else the rebase waits at the first such patch (``stop``), as on the command line. As
+        many processes as there are ``jobs`` (default: processors) judge a long series.
+
         Raises :class:`~patchq.errors.PatchqError` if a rebase or edit is open, or the series is
         there already and not to be replaced. To judge only, use :meth:`judge`.
         """
@@ -48,7 +51,8 @@ class Rebasing(OpenWorkspace):
         if not replace:
             refuse_existing(self.files, onto)
         project = self.project
-        rebased = judge_series(project, source or project.series_before(onto), onto, progress)
+        source = source or project.series_before(onto)
+        rebased = judge_series(project, source, onto, progress, jobs=jobs)
         with self.writing() as files:
             if not replace:
                 refuse_existing(files, onto)

@@ -54,6 +54,16 @@ def rebase(
     abort: Annotated[
         bool, typer.Option("--abort", help="Forget the rebase that is under way.")
     ] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "-j",
+            "--jobs",
+            metavar="N",
+            min=1,
+            help="So many processes judge a long series; default: one a core.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Rebase a series onto another base, without a checkout.
@@ -79,8 +89,10 @@ def rebase(
         )
     if reason is not None and not skip:
         raise typer.BadParameter("--reason belongs to --skip")
-    if any(steps) and (source or dry_run or keep_going or replace):
-        raise typer.BadParameter("--from, --dry-run, --keep-going and --replace belong to --onto")
+    if any(steps) and (source or dry_run or keep_going or replace or jobs):
+        raise typer.BadParameter(
+            "--from, --dry-run, --keep-going, --replace and --jobs belong to --onto"
+        )
     if abort:
         return _abort(run)
     if skip:
@@ -90,7 +102,7 @@ def rebase(
     if continue_rebase:
         return _continue(run, json)
     assert onto is not None
-    return _start(run, onto, source, dry_run, keep_going, replace, json)
+    return _start(run, onto, source, dry_run, keep_going, replace, jobs, json)
 
 
 def _start(
@@ -100,6 +112,7 @@ def _start(
     dry_run: bool,
     keep_going: bool,
     replace: bool,
+    jobs: int | None,
     json: bool,
 ) -> int:
     from patchq.cli import output
@@ -107,12 +120,17 @@ def _start(
     if dry_run:
         source = source or run.api.project.series_before(onto)
         with run.progress(f"judging {source} on {onto}") as progress:
-            report = run.api.judge(source, onto=onto, progress=progress).report
+            report = run.api.judge(source, onto=onto, progress=progress, jobs=jobs).report
         output.write_report(report, Format.JSON if json else Format.TABLE)
         return _code(report)
     with run.progress(f"rebasing onto {onto}") as progress:
         rebased = run.api.rebase(
-            onto, source=source, keep_going=keep_going, replace=replace, progress=progress
+            onto,
+            source=source,
+            keep_going=keep_going,
+            replace=replace,
+            progress=progress,
+            jobs=jobs,
         )
     return _show(run, rebased, json, stopped=not keep_going)
 

@@ -63,7 +63,7 @@ def report(
             "--jobs",
             metavar="N",
             min=1,
-            help="With --all: so many processes judge at once; default: one a core.",
+            help="So many processes judge at once; default: one a core if there is enough to do.",
         ),
     ] = None,
     fail_on: Annotated[
@@ -117,7 +117,7 @@ def report(
         reports = [column.report for column in matrix.columns if column.report]
     else:
         with run.progress("judging the series") as progress:
-            told = run.api.judge(tag, onto=onto, against=against, progress=progress)
+            told = run.api.judge(tag, onto=onto, against=against, progress=progress, jobs=jobs)
         reports = [_with_effects(run, told) if effects else told.report]
         page = form is Format.HTML
         made = output.made_by(run) if page else None

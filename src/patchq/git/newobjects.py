@@ -32,6 +32,10 @@ class NewObjects:
         self._size = 0
         self._packs = 0
 
+    def go_apart(self, directory: Path) -> None:
+        """Have all go to another directory from now on, what is held as well."""
+        self._directory = directory
+
     def add(self, oid: ObjectId, kind: str, content: bytes) -> None:
         """Hold an object that is not there yet."""
         self._held[oid] = kind, content
@@ -71,7 +75,10 @@ class NewObjects:
         index = BytesIO()
         with (folder / f"{name}.pack").open("wb") as pack:
             PackEntity.write_pack(streams, pack.write, index.write, len(streams), _FASTEST)
-        (folder / f"{name}.idx").write_bytes(index.getvalue())
+        # git takes a pack for there once its index is: whole, for a process that looks meanwhile
+        new = folder / f"{name}.new"
+        new.write_bytes(index.getvalue())
+        new.rename(folder / f"{name}.idx")
 
     def _write_loose(self, oid: ObjectId, kind: str, content: bytes) -> None:
         """Write a loose object (gitrepository-layout(5)).

@@ -174,6 +174,11 @@ class Git:
         if scratch is not None:
             self.environment["GIT_OBJECT_DIRECTORY"] = str(scratch)
 
+    def go_apart(self, scratch: Path) -> None:
+        """Have new objects go to ``scratch`` from now on, and fetch nothing."""
+        self.environment["GIT_OBJECT_DIRECTORY"] = str(scratch)
+        self._fetch_missing = None
+
     def start(
         self, args: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:

@@ -142,6 +142,12 @@ class RawObjects:
         base = self.read(derived.base)
         return b"".join((base[: derived.start], derived.text, base[derived.end :]))
 
+    def go_apart(self, scratch: Path) -> None:
+        """In a process that was forked off: write to ``scratch``, and read by oneself."""
+        self._reader.let_go()
+        self._new.go_apart(scratch)
+        self._fetch_missing = None
+
     def reopen(self) -> None:
         """Look for objects anew, where others lend theirs by now."""
         self._reader.close()

@@ -60,6 +60,16 @@ class Reader:
                 stream.close()
         process.wait()
 
+    def let_go(self) -> None:
+        """In a process that was forked off: leave the process of git to the other one."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            assert stream
+            stream.close()
+        process.returncode = 0  # not ours to wait for
+
     def _ask(self, question: bytes, name: str) -> tuple[list[bytes] | None, IO[bytes]]:
         """The head of the answer, None if there is no such object, and where the rest is."""
         if self._process is None:

@@ -119,6 +119,19 @@ class Store:
         alternates.write_bytes(_line(self.directory.absolute() / "objects"))
         return directory
 
+    def go_apart(self, name: str) -> None:
+        """In a process that was forked off: write to a scratch directory ``name`` of its own.
+
+        It reads what the other one wrote before, and fetches nothing.
+        """
+        shared = self._scratch
+        own = shared / name
+        (own / "info").mkdir(parents=True)
+        lines = (shared / "info" / "alternates").read_bytes() + _line(shared)
+        (own / "info" / "alternates").write_bytes(lines)
+        self.git.go_apart(own)
+        self.objects.go_apart(own)
+
     @cached_property
     def applier(self) -> Applier:
         """Strict application of diffs."""

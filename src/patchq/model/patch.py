@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -16,6 +16,45 @@ from patchq.errors import InputError, Where
 from patchq.model.diff import NAMED_HINT, FileChange, scan
 from patchq.model.diff_layout import HunkSpan, find_diff, layout, names_only, split_lines
 from patchq.model.header import Header, read_header
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Paths, and the directories that they are in.
+
+    Two that share no path can still meet: a file in the place of a directory of the other.
+    """
+
+    paths: frozenset[str]
+    directories: frozenset[str]
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Reach:
+        """That of these paths."""
+        paths = frozenset(paths)
+        above = (path.split("/")[:-1] for path in paths)
+        return cls(
+            paths,
+            frozenset(
+                "/".join(each[:depth]) for each in above for depth in range(1, len(each) + 1)
+            ),
+        )
+
+    def meets(self, other: Reach) -> bool:
+        """Whether what one does can matter to the other."""
+        return not (
+            self.paths.isdisjoint(other.paths)
+            and self.paths.isdisjoint(other.directories)
+            and self.directories.isdisjoint(other.paths)
+        )
+
+    def with_all(self, others: Iterable[Reach]) -> Reach:
+        """The reach of all together."""
+        every = [self, *others]
+        return Reach(
+            frozenset().union(*(each.paths for each in every)),
+            frozenset().union(*(each.directories for each in every)),
+        )
 
 
 @dataclass(frozen=True)
@@ -71,6 +110,16 @@ class Patch:
     def paths(self) -> tuple[str, ...]:
         """All paths touched, old and new, in order, each once."""
         return tuple(dict.fromkeys(path for change in self.files for path in change.paths))
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Which paths it touches, for telling whether two patches can meet."""
+        return Reach.of(self.paths)
+
+    def with_paths(self, paths: Sequence[str]) -> Patch:
+        """This very patch, whose :attr:`paths` are known already: its diff need not be read."""
+        self.__dict__["paths"] = tuple(paths)
+        return self
 
     @cached_property
     def sha256(self) -> str:

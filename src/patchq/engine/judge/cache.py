@@ -1,7 +1,8 @@
 """Verdicts that need not be found twice, kept under the content they depend on.
 
-A key covers all that a judgement is made of: the rules, both bases, the patch and the patches it
-stands on, as they are on either side. Nothing is ever invalidated; a changed input is another key.
+A key covers all that a judgement is made of: the rules, both bases, the patch and those patches
+below that matter to it, as they are on either side. Nothing is ever invalidated; a changed input
+is another key.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ VerdictCache = KeptAnswers[Mapping[str, Judgement]]
 
 def kept_verdicts(workspace: Workspace) -> VerdictCache:
     """The judgements that the workspace keeps."""
-    return KeptAnswers(workspace.cache_dir / "verdicts", "patchq.verdicts/1", _read_all, _write_all)
+    return KeptAnswers(workspace.cache_dir / "verdicts", "patchq.verdicts/2", _read_all, _write_all)
 
 
 def _read_all(kept: Mapping[str, Any]) -> Mapping[str, Judgement]:
@@ -50,7 +51,8 @@ def _written(judgement: Judgement) -> dict[str, Any]:
     return {
         "report": asdict(judgement.report, dict_factory=_plain),
         # latin-1 maps every byte to one character: the way to keep bytes in JSON
-        "patch": None if patch is None else [patch.raw.decode("latin-1"), patch.strip],
+        "patch": None if patch is None else [patch.raw.decode("latin-1"), patch.strip, patch.paths],
+        "looked": judgement.looked,
     }
 
 
@@ -74,5 +76,7 @@ def _read(fields: dict[str, Any]) -> Judgement:
         blocked_by=tuple(report["blocked_by"]),
         effects=(),
     )
-    carried = patch and Patch(report["name"], patch[0].encode("latin-1"), patch[1])
-    return Judgement(PatchReport(**report), carried)
+    if patch is not None:
+        raw, strip, paths = patch
+        patch = Patch(report["name"], raw.encode("latin-1"), strip).with_paths(paths)
+    return Judgement(PatchReport(**report), patch, tuple(fields["looked"]))

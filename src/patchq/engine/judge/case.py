@@ -1,18 +1,24 @@
-"""A patch before the judge, and what was found out about it."""
+"""A patch before the judge, in its place in a series; and what was found out about it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from patchq.engine.workspace.upstream_range import Placement, Whereabouts
+from patchq.engine.judge.cache import RULES
+from patchq.engine.judge.predicates import SpanPredicates
+from patchq.engine.series.stack import Stack, met
+from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.merge import Merged
 from patchq.git.objects import Entries, Objects
+from patchq.kept_answers import key_of
 from patchq.model.diff import ChangeKind, scan
 from patchq.model.ids import TreeId
-from patchq.model.patch import Patch
+from patchq.model.patch import Patch, Reach
+from patchq.model.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -102,3 +108,116 @@ def _directory_move(place: Placement) -> tuple[list[str], list[str]] | None:
     while old and new and old[-1] == new[-1]:
         old, new = old[:-1], new[:-1]
     return old, new
+
+
+@dataclass(frozen=True)
+class PatchedBase:
+    """A base by name, the tree to begin from, and the patches that stand on it."""
+
+    name: str
+    tree: TreeId
+    patches: tuple[Patch, ...] = ()
+
+
+@dataclass(frozen=True)
+class LostPatch:
+    """A patch below that the new base is without, though upstream has not taken it.
+
+    ``became`` says in words why; ``verdict`` is the one that it got there, if any.
+    """
+
+    patch: Patch
+    became: str
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPatch:
+    """A patch in its place: what it stands on, on the old base and on the new one.
+
+    ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
+    that are nowhere, ``lost`` those below it that the new base is without, in order. If a
+    reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
+    that its guards are off by default.
+    """
+
+    stack: Stack = field(repr=False)
+    patch: Patch
+    old: PatchedBase
+    new: PatchedBase
+    below: frozenset[str] = frozenset()
+    missing: tuple[str, ...] = ()
+    lost: tuple[LostPatch, ...] = ()
+    accepted: bool = False
+    inactive: bool = False
+
+    @cached_property
+    def applied(self) -> Applied:
+        """The patch on the old base; raises :class:`PatchRefusedError` if it does not apply."""
+        tree = self.stack.apply_all(self.old.tree, self.old.patches, onto=self.old.name)
+        return self.stack.apply(tree, self.patch, onto=self.old.name)
+
+    @cached_property
+    def ours(self) -> TreeId:
+        """The tree that it has to go onto."""
+        return self.stack.apply_all(self.new.tree, self.new.patches, onto=self.new.name)
+
+    @property
+    def can_be_merged(self) -> bool:
+        """Whether all that it requires is there, so that it can be merged at all."""
+        lost = {item.patch.name for item in self.lost}
+        return not self.missing and lost.isdisjoint(self.patch.header.requires)
+
+    @property
+    def case(self) -> Case:
+        """What the judge is asked."""
+        return Case(self.patch, self.applied, self.ours, self.accepted)
+
+    def on(self, places: Iterable[str]) -> PlacedPatch:
+        """The patch on those below it alone that can matter to it; ``places`` are its paths on the
+        new base.
+
+        The others touch no file of its own, nor of those: what it is merged with is the same.
+        """
+        reach = Reach.of((*self.patch.paths, *places))
+        old, new = (met(reach, base.patches) for base in (self.old, self.new))
+        return replace(
+            self,
+            old=replace(self.old, patches=old),
+            new=replace(self.new, patches=new),
+            lost=tuple(
+                item
+                for item in self.lost
+                if item.patch in old or item.patch.name in self.patch.header.requires
+            ),
+        )
+
+    def key(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
+        """Stands for all that the judgement depends on, but for what is lost below."""
+        return key_of(
+            [
+                RULES,
+                span.identity,
+                [self.patch.name, self.patch.sha256, self.patch.strip],
+                [[base.tree, _identities(base.patches)] for base in (self.old, self.new)],
+                self.accepted,
+                predicates.depends_on(self.patch),
+            ]
+        )
+
+    def key_with_lost(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
+        """Stands for all that the judgement depends on, what is lost below included."""
+        lost = [
+            [
+                item.patch.name,
+                *_identities([item.patch]),
+                item.became,
+                item.verdict and item.verdict.value,
+            ]
+            for item in self.lost
+        ]
+        return key_of(["lost", self.key(span, predicates), lost])
+
+
+def _identities(patches: Iterable[Patch]) -> list[list[object]]:
+    return [[patch.sha256, patch.strip] for patch in patches]

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from patchq.engine.judge.case import Case
+from patchq.engine.judge.case import Case, PlacedPatch
 from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.placed import PlacedPatch
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entry, Objects

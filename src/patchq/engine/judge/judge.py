@@ -71,6 +71,10 @@ class Judge:
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
 
+    def look_up(self) -> None:
+        """Find now what is found once for all the patches."""
+        self._references.look_up()
+
     def is_elsewhere(self, patch: Patch) -> bool:
         """Whether code that ``patch`` edits moved: a missing path says nothing then."""
         return bool(patch.header.retire_when) and self._gone.is_elsewhere(patch)
@@ -97,7 +101,7 @@ class Judge:
             evidence=(*report.evidence, *watched(self._span, case.patch)),
             notes=(*report.notes, *self._not_known(case)),
         )
-        return replace(judgement, report=found)
+        return replace(judgement, report=found, looked=self._gone.looked())
 
     def _not_known(self, case: Case) -> Iterator[str]:
         header = case.patch.header

@@ -10,10 +10,14 @@ from patchq.model.verdict import EvidenceKind, PatchReport, Verdict
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, and the patch to carry where there is one."""
+    """A verdict, and the patch to carry where there is one.
+
+    ``looked`` are the files of the new base that it depends on besides those of the patch.
+    """
 
     report: PatchReport
     patch: Patch | None = None
+    looked: tuple[str, ...] = ()
 
     @property
     def stands(self) -> bool:

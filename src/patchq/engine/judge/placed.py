@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import partial
 
-from patchq.engine.judge.cache import RULES, VerdictCache
-from patchq.engine.judge.case import Case
+from patchq.engine.judge.cache import VerdictCache
+from patchq.engine.judge.case import LostPatch, PlacedPatch
 from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
 from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.history_walk import HistoryWalker
-from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unmerged import uncovered, unjudged, without_base
 from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import Unit, changed_region, split_units
 from patchq.engine.series.stack import PatchRefusedError, Stack
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.apply import Applied
-from patchq.git.merge import MergeState
+from patchq.errors import PatchqError
+from patchq.git.merge import MergeQuestion, MergeState
 from patchq.git.objects import Entry, Objects
-from patchq.kept_answers import key_of
-from patchq.model.ids import TreeId
-from patchq.model.patch import Patch
+from patchq.model.patch import Patch, Reach
 from patchq.model.verdict import (
     Evidence,
     EvidenceKind,
@@ -53,98 +50,9 @@ _OF_UPSTREAM = frozenset(
 """Evidence of what upstream did to the code, which it never had where a lost patch brought it."""
 
 
-@dataclass(frozen=True)
-class PatchedBase:
-    """A base by name, the tree to begin from, and the patches that stand on it."""
-
-    name: str
-    tree: TreeId
-    patches: tuple[Patch, ...] = ()
-
-
-@dataclass(frozen=True)
-class LostPatch:
-    """A patch below that the new base is without, though upstream has not taken it.
-
-    ``became`` says in words why; ``verdict`` is the one that it got there, if any.
-    """
-
-    patch: Patch
-    became: str
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedPatch:
-    """A patch in its place: what it stands on, on the old base and on the new one.
-
-    ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
-    that are nowhere, ``lost`` those below it that the new base is without, in order. If a
-    reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
-    that its guards are off by default.
-    """
-
-    stack: Stack = field(repr=False)
-    patch: Patch
-    old: PatchedBase
-    new: PatchedBase
-    below: frozenset[str] = frozenset()
-    missing: tuple[str, ...] = ()
-    lost: tuple[LostPatch, ...] = ()
-    accepted: bool = False
-    inactive: bool = False
-
-    @cached_property
-    def applied(self) -> Applied:
-        """The patch on the old base; raises :class:`PatchRefusedError` if it does not apply."""
-        tree = self.stack.apply_all(self.old.tree, self.old.patches, onto=self.old.name)
-        return self.stack.apply(tree, self.patch, onto=self.old.name)
-
-    @cached_property
-    def ours(self) -> TreeId:
-        """The tree that it has to go onto."""
-        return self.stack.apply_all(self.new.tree, self.new.patches, onto=self.new.name)
-
-    @property
-    def can_be_merged(self) -> bool:
-        """Whether all that it requires is there, so that it can be merged at all."""
-        lost = {item.patch.name for item in self.lost}
-        return not self.missing and lost.isdisjoint(self.patch.header.requires)
-
-    @property
-    def case(self) -> Case:
-        """What the judge is asked."""
-        return Case(self.patch, self.applied, self.ours, self.accepted)
-
-    def key(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
-        """Stands for all that the judgement depends on, but for what is lost below."""
-        return key_of(
-            [
-                RULES,
-                span.identity,
-                [self.patch.name, self.patch.sha256, self.patch.strip],
-                [[base.tree, _identities(base.patches)] for base in (self.old, self.new)],
-                self.accepted,
-                predicates.depends_on(self.patch),
-            ]
-        )
-
-    def key_with_lost(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
-        """Stands for all that the judgement depends on, what is lost below included."""
-        lost = [
-            [
-                item.patch.name,
-                *_identities([item.patch]),
-                item.became,
-                item.verdict and item.verdict.value,
-            ]
-            for item in self.lost
-        ]
-        return key_of(["lost", self.key(span, predicates), lost])
-
-
-def _identities(patches: Iterable[Patch]) -> list[list[object]]:
-    return [[patch.sha256, patch.strip] for patch in patches]
+def nothing_new() -> bool:
+    """Finds nothing."""
+    return False
 
 
 class PlaceJudge:
@@ -157,9 +65,12 @@ class PlaceJudge:
         self._span = span
         self._cache = cache
         self._objects = span.store.objects
+        self.stack = stack
         self.judge = Judge(span, stack, paths)
         self._walker = HistoryWalker(span)
         self._merger = span.store.merger
+        self.find_together = nothing_new
+        """Called before a judgement is found that is not kept; whether it may be kept now."""
 
     def judge_in_place(self, placed: PlacedPatch) -> Judgement:
         """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
@@ -188,18 +99,50 @@ class PlaceJudge:
             moved = self.judge.is_elsewhere(patch)
             ruled = self.judge.predicates.ruling(patch, moved=moved)
             return without_base(self._span, patch, placed.missing, ruled, inactive=placed.inactive)
+        placed, alone = self._alone(placed)
         if not placed.lost:
-            return self._alone(placed)
+            return alone
         key = placed.key_with_lost(self._span, self.judge.predicates)
-        return self._kept(key, patch.name, lambda: self._without_lost(placed, self._alone(placed)))
+        return self._kept(key, patch.name, lambda: self._without_lost(placed, alone))
 
-    def _alone(self, placed: PlacedPatch) -> Judgement:
-        """The judgement as it is if nothing below is lost."""
-        key = placed.key(self._span, self.judge.predicates)
-        return self._kept(key, placed.patch.name, lambda: self.judge.judge(placed.case))
+    def questions(self, placed: PlacedPatch) -> list[MergeQuestion]:
+        """What :meth:`judge_in_place` will ask first; none if that cannot be told."""
+        if not all(map(self._span.covers, placed.patch.paths)):
+            return []
+        try:
+            return self.judge.questions(self.alone(placed).case)
+        except PatchqError:
+            return []
+
+    def alone(self, placed: PlacedPatch) -> PlacedPatch:
+        """The patch on those below that can matter to it, as far as its paths show."""
+        return placed.on(self._places(placed.patch))
+
+    def reach(self, patch: Patch) -> Reach:
+        """What ``patch`` touches on either base."""
+        return Reach.of((*patch.paths, *self._places(patch)))
+
+    def _places(self, patch: Patch) -> set[str]:
+        return {new for path in patch.paths if (new := self._span.place(path).new)}
+
+    def _alone(self, placed: PlacedPatch) -> tuple[PlacedPatch, Judgement]:
+        """The patch on what matters to it, and the judgement as it is if nothing below is lost."""
+        places = self._places(placed.patch)
+        while True:
+            own = placed.on(places)
+            key = own.key(self._span, self.judge.predicates)
+            found = self._kept(key, placed.patch.name, partial(self._find, own))
+            if places.issuperset(found.looked):
+                return own, found
+            places.update(found.looked)  # others may edit the file that its code went to
+
+    def _find(self, placed: PlacedPatch) -> Judgement:
+        return self.judge.judge(placed.case)
 
     def _kept(self, key: str, name: str, judge: Callable[[], Judgement]) -> Judgement:
         kept = self._cache.get(key)
+        if kept is None and self.find_together():
+            kept = self._cache.get(key)
         if kept is None:
             kept = {name: judge()}
             self._cache.put(key, kept)

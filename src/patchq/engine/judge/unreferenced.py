@@ -55,6 +55,10 @@ class References:
         self._span = span
         self._words = {path: word for path in paths if (word := _word(path)) is not None}
 
+    def look_up(self) -> None:
+        """Search now, for all files, what :meth:`lost` needs."""
+        _ = self._lost
+
     def lost(self, path: str) -> LostReference | None:
         """What is known if ``path`` (of the old base) lost its last reference."""
         before = self._lost.get(path)

@@ -16,7 +16,13 @@ from patchq.model.lock import Base
 _ID = re.compile(r"[0-9a-f]{7,40}")
 
 
-def forecast(project: Project, source: str, revision: str, progress: Progress = quiet) -> Rebased:
+def forecast(
+    project: Project,
+    source: str,
+    revision: str,
+    progress: Progress = quiet,
+    jobs: int | None = None,
+) -> Rebased:
     """Judge the series on ``source`` on the upstream commit that ``revision`` names.
 
     ``revision`` is a commit id, a branch of the lender, or upstream's main branch by its name.
@@ -30,7 +36,7 @@ def forecast(project: Project, source: str, revision: str, progress: Progress = 
     tree, date = project.store.describe(commit)
     name = commit[:12] if _ID.fullmatch(revision) else revision
     ahead = replace(project.lock, bases=(*project.lock.bases, Base(name, commit, tree, date)))
-    return judge_series(replace(project, lock=ahead), source, name, progress)
+    return judge_series(replace(project, lock=ahead), source, name, progress, jobs=jobs)
 
 
 def _refuse_past(project: Project, revision: str, commit: CommitId) -> None:

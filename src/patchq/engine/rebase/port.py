@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
+from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import below

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from patchq.engine.judge.cache import VerdictCache, kept_verdicts
 from patchq.engine.judge.judgement import Judgement
+from patchq.engine.rebase.beside import cores
 from patchq.engine.rebase.decided import lost
 from patchq.engine.rebase.operation import Decision
 from patchq.engine.rebase.recorded_resolutions import Resolutions
@@ -70,6 +71,7 @@ def judge_series(
     onto: str,
     progress: Progress = quiet,
     decisions: Sequence[Decision] = (),
+    jobs: int | None = None,
 ) -> Rebased:
     """Judge the series on ``source`` on the base ``onto``, both by name.
 
@@ -83,7 +85,7 @@ def judge_series(
     cache = kept_verdicts(project.workspace)
     solver = Solver(decisions, Resolutions(project.workspace, project.store.objects))
     rebased = rebase_series(
-        span, directory, ages(project.workspace, source), cache, progress, solver
+        span, directory, ages(project.workspace, source), cache, progress, solver, jobs
     )
     recalled = recall(project, directory, onto)
     remembered = (*(item.remembered for item in recalled), *lost(project.workspace, source))
@@ -98,8 +100,10 @@ def rebase_series(
     cache: VerdictCache,
     progress: Progress = quiet,
     solver: Solver | None = None,
+    jobs: int | None = None,
 ) -> Rebased:
-    """Judge each patch of ``source`` (a series for ``span.old``) on ``span.new``.
+    """Judge each patch of ``source`` (a series for ``span.old``) on ``span.new``, in up to ``jobs``
+    processes (default: as many as may run at once here).
 
     Where ``solver`` knows what became of a patch, it is so. Raises :class:`InputError` if the
     series does not apply to its own base.
@@ -107,7 +111,7 @@ def rebase_series(
     run = SeriesRun(span, source, cache, solver or Solver())
     judgements = {
         name: replace(judgement, report=replace(judgement.report, age=ages.get(name, 1)))
-        for name, judgement in run.judge_all(progress).items()
+        for name, judgement in run.judge_all(progress, jobs or cores()).items()
     }
     source = replace(source, recipe=moved_recipe(span, source.recipe))
     report = Report(

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.case import PatchedBase, PlacedPatch
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.placed import PatchedBase, PlacedPatch, PlaceJudge
+from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from patchq.engine.judge.cache import VerdictCache
+from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch
 from patchq.engine.judge.joint_landing import RunJudge
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
+from patchq.engine.judge.placed import PlaceJudge, nothing_new
+from patchq.engine.rebase.beside import share, shares
 from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
 from patchq.engine.rebase.resolved_patch import patch_as_solved
-from patchq.engine.series.stack import Stack, below
+from patchq.engine.series.stack import Stack, below, independent
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
@@ -28,6 +32,9 @@ from patchq.model.workspace import SeriesDirectory
 
 Progress = Callable[[int, int, str], None]
 """Told after each patch: how many are done, of how many, and the name of the last."""
+
+_WORTH = 8
+"""So many patches are worth a process of their own."""
 
 _NOT_LOST = frozenset({Verdict.UPSTREAMED, Verdict.NOT_COVERED})
 """What a patch that is not in the new tree may be, for those above it to be judged as ever."""
@@ -44,6 +51,11 @@ class Stop:
     report: PatchReport
     number: int
     collision: Collision | None
+
+
+def _place_judge(span: UpstreamRange, source: SeriesDirectory, cache: VerdictCache) -> PlaceJudge:
+    paths = sorted({path for patch in source.patches.values() for path in patch.paths})
+    return PlaceJudge(span, Stack(span.store), paths, cache)
 
 
 class Solver:
@@ -71,31 +83,72 @@ class SeriesRun:
     """Judges the patches of one series on one span."""
 
     def __init__(
-        self, span: UpstreamRange, source: SeriesDirectory, cache: VerdictCache, solver: Solver
+        self,
+        span: UpstreamRange,
+        source: SeriesDirectory,
+        cache: VerdictCache,
+        solver: Solver,
+        judge: PlaceJudge | None = None,
     ):
+        """``judge`` is that of a series of which ``source`` is a part, if there is one."""
         self._span = span
         self._source = source
         self._cache = cache
         self._solver = solver
-        self._stack = Stack(span.store)
         self._defaults = span.settings.default_guards
         self._provided = provided_by_upstream(source.retired)
-        paths = sorted({path for patch in source.patches.values() for path in patch.paths})
-        self._judge = PlaceJudge(span, self._stack, paths, cache)
+        self._judge = judge or _place_judge(span, source, cache)
+        self._stack = self._judge.stack
         self._places: dict[str, PlacedPatch] = {}
         self._now: PlacedPatch | None = None
         self._foreseen: set[str] = set()
         self.remembered: dict[str, None] = {}
         """The files that say how conflicts were solved again."""
 
-    def judge_all(self, progress: Progress) -> dict[str, Judgement]:
-        """The judgement on every patch, in series order."""
-        merger = self._span.store.merger
+    def judge_all(self, progress: Progress, jobs: int = 1) -> dict[str, Judgement]:
+        """The judgement on every patch, in series order; up to ``jobs`` processes look for them."""
+        progress = _onward(progress)
+        merger, judge = self._span.store.merger, self._judge
+        before = merger.ahead, judge.find_together
         merger.ahead = self._questions_ahead
+        judge.find_together = partial(self._find_together, progress, jobs)
         try:
             return self._judge_all(progress)
         finally:
-            merger.ahead = tuple
+            merger.ahead, judge.find_together = before
+
+    def _find_together(self, progress: Progress, jobs: int) -> bool:
+        """Have other processes find judgements on patches that do not meet, once, and help them."""
+        self._judge.find_together = nothing_new
+        open_ = self._source.series.names[len(self._places) - 1 :]
+        jobs = min(jobs, len(open_) // _WORTH)
+        if jobs < 2:
+            return False
+        patches, names = self._source.patches, self._source.series.names
+        tied = [(name, other) for name in names for other in patches[name].header.requires]
+        groups = independent({name: self._judge.reach(patches[name]) for name in names}, tied)
+        parts = shares([group for group in groups if not set(open_).isdisjoint(group)], jobs)
+        self._judge.judge.look_up()
+        done: list[str] = []
+
+        def told(_done: int, _of: int, name: str) -> None:
+            done.append(name)
+            progress(min(len(done) * jobs, len(names)), len(names), name)
+
+        def work(number: int) -> None:
+            series = self._source.series
+            part = replace(
+                self._source,
+                series=replace(
+                    series, entries=tuple(e for e in series.entries if e.name in parts[number])
+                ),
+            )
+            run = SeriesRun(self._span, part, self._cache, self._solver, self._judge)
+            with suppress(PatchqError):  # raised again by the patch that it is about
+                run.judge_all(told)
+
+        share(self._span.store, work, len(parts), jobs)
+        return True
 
     def _judge_all(self, progress: Progress) -> dict[str, Judgement]:
         settled: dict[str, Judgement] = {}
@@ -124,17 +177,8 @@ class SeriesRun:
             patch = self._source.patches[entry.name]
             if entry.name not in self._foreseen and open_.isdisjoint(patch.paths):
                 self._foreseen.add(entry.name)
-                yield from self._questions_of(patch, self._now)
+                yield from self._judge.questions(replace(self._now, patch=patch))
             open_.update(patch.paths)
-
-    def _questions_of(self, patch: Patch, now: PlacedPatch) -> list[MergeQuestion]:
-        """What ``patch`` asks if it stands where the one that is judged ``now`` does."""
-        if not all(map(self._span.covers, patch.paths)):
-            return []
-        try:
-            return self._judge.judge.questions(replace(now, patch=patch).case)
-        except PatchqError:
-            return []
 
     def stop(self, judgements: Mapping[str, Judgement]) -> Stop | None:
         """The first patch that needs review, with all that there is to solve."""
@@ -275,18 +319,42 @@ class SeriesRun:
             for name, placed in self._places.items()
             if not placed.missing and _is_seen(judgements[name])
         }
-        actions = [judgement.report.action.value for judgement in judgements.values()]
+        settled: dict[str, Judgement] = {}
+        for group in independent({name: self._judge.reach(links[name].patch) for name in links}):
+            if any(judgements[name].report.action is Action.REVIEW for name in group):
+                settled |= self._landed_in({name: links[name] for name in group}, judgements)
+        return {name: settled[name] for name in links if name in settled}
+
+    def _landed_in(
+        self, links: Mapping[str, PlacedPatch], judgements: Mapping[str, Judgement]
+    ) -> Mapping[str, Judgement]:
+        """:meth:`_landed_together` of patches that meet no others."""
+        alone = {name: self._judge.alone(placed) for name, placed in links.items()}
+        actions = [judgements[name].report.action.value for name in links]
         predicates = self._judge.judge.predicates
-        keys = [placed.key(self._span, predicates) for placed in links.values()]
+        keys = [placed.key(self._span, predicates) for placed in alone.values()]
         key = key_of(["settled", *keys, *actions])
         found = self._cache.get(key)
         if found is None:
             objects = self._span.store.objects
             runs = RunJudge(self._judge.judge, self._span.store.mailer, objects)
-            settled = runs.settle(links, judgements)
+            settled = runs.settle(links, {name: judgements[name] for name in links})
             found = {n: settled[n] for n in links if settled[n] is not judgements[n]}
             self._cache.put(key, found)
         return found
+
+
+def _onward(progress: Progress) -> Progress:
+    """``progress`` that never goes back."""
+    most = 0
+
+    def told(done: int, total: int, name: str) -> None:
+        nonlocal most
+        if done >= most:
+            most = done
+            progress(done, total, name)
+
+    return told
 
 
 def _is_seen(judgement: Judgement) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.store import Store
 from patchq.git.strict import PlainDiff
 from patchq.model.ids import TreeId
-from patchq.model.patch import Patch
+from patchq.model.patch import Patch, Reach
 from patchq.model.series import Series, SeriesEntry
 
 _CONTEXT = 3
@@ -90,3 +90,39 @@ def below(
     own = frozenset(guard.name for guard in entry.guards if guard.positive)
     earlier = series.entries[: series.entries.index(entry)]
     return tuple(other for other in earlier if other.active(default_guards | own))
+
+
+def met(reach: Reach, patches: Iterable[Patch]) -> tuple[Patch, ...]:
+    """Those of ``patches`` that matter to what stands on ``reach``, in their order.
+
+    They touch it, or what another of them does. What a tree holds on these paths is the same
+    without the rest.
+    """
+    left = dict(enumerate(patches))
+    found: dict[int, Patch] = {}
+    while True:
+        new = {number: patch for number, patch in left.items() if reach.meets(patch.reach)}
+        if not new:
+            return tuple(found[number] for number in sorted(found))
+        found |= new
+        left = {number: patch for number, patch in left.items() if number not in new}
+        reach = reach.with_all(patch.reach for patch in new.values())
+
+
+def independent(
+    reaches: Mapping[str, Reach], tied: Iterable[tuple[str, str]] = ()
+) -> list[tuple[str, ...]]:
+    """The names in groups that cannot meet, each in the order of ``reaches``.
+
+    ``tied`` are pairs that belong together whatever they touch.
+    """
+    groups: list[tuple[set[str], Reach]] = []
+    ties = [set(pair) for pair in tied]
+    for name, reach in reaches.items():
+        mine = {name}.union(*(pair for pair in ties if name in pair))
+        joined = [each for each in groups if not mine.isdisjoint(each[0]) or reach.meets(each[1])]
+        groups = [each for each in groups if each not in joined]
+        groups.append(
+            (mine.union(*(names for names, _ in joined)), reach.with_all(r for _, r in joined))
+        )
+    return [tuple(name for name in reaches if name in names) for names, _ in groups]

@@ -63,6 +63,12 @@ class Follower:
         self._span = span
         self._objects = span.store.objects
         self._index = index
+        self._looked: set[str] = set()
+
+    def looked(self) -> tuple[str, ...]:
+        """The files of the patched new base that were looked into since the last call."""
+        looked, self._looked = self._looked, set()
+        return tuple(sorted(looked))
 
     def follow(
         self, trails: Sequence[HunkHistory], lost: Mapping[Unit, LostCode], facts: CaseFacts
@@ -82,6 +88,7 @@ class Follower:
                 return None
         if not moves or any(self._is_tied(trail, moves) for trail in trails):
             return None
+        self._looked.update(move.path for move in moves)
         changes = [self._change(move, facts) for move in moves]
         if None in changes:
             return None

@@ -109,6 +109,10 @@ class GoneCode:
             evidence.setdefault(text, item)
         return followed, tuple(evidence.values())
 
+    def looked(self) -> tuple[str, ...]:
+        """The files, with the patches below, into which code was followed since the last call."""
+        return self._follower.looked() if "_follower" in self.__dict__ else ()
+
     @cached_property
     def _follower(self) -> Follower:
         return Follower(self._span, self._prover.index)

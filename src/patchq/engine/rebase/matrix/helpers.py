@@ -6,7 +6,6 @@ as it would be without any. Whatever goes wrong in one is no matter: its column 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -24,11 +23,6 @@ from patchq.model.workspace import Workspace
 
 _PATIENCE = 1.0
 """What takes no longer in all is kept already, and needs no help."""
-
-
-def cores() -> int:
-    """How many processes may run at once here."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 @dataclass
@@ -60,6 +54,15 @@ class Helpers:
             process.kill()
             process.wait()
 
+    @property
+    def free(self) -> int:
+        """How many processes may judge now, this one included."""
+        return max(1, self.jobs - self._busy)
+
+    @property
+    def _busy(self) -> int:
+        return sum(process.poll() is None for process in self._running.values())
+
     def take(self, item: tuple[str, str]) -> None:
         """We are about to judge ``item``: if a helper is at it, wait until it is done."""
         self._taken.add(item)
@@ -73,7 +76,7 @@ class Helpers:
         """Give work to those that are free."""
         if not self.at_once and time.monotonic() - self._begun < _PATIENCE:
             return
-        busy = sum(process.poll() is None for process in self._running.values())
+        busy = self._busy
         for item in reversed(self.work):
             if busy >= self.jobs - 1:
                 return
@@ -100,7 +103,8 @@ def help_out(root: Path, source: str, onto: str, lender: Path | None) -> None:
 
     workspace = Workspace(root)
     store = open_store(workspace.store_path, find_lender(lender) if lender else None)
-    judge_series(Project(workspace, workspace.lock(), workspace.settings(), store), source, onto)
+    project = Project(workspace, workspace.lock(), workspace.settings(), store)
+    judge_series(project, source, onto, jobs=1)
 
 
 if __name__ == "__main__":

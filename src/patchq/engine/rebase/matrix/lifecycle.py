@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from patchq.engine.rebase.beside import cores
 from patchq.engine.rebase.decided import as_decided, with_revived
-from patchq.engine.rebase.matrix.helpers import Helpers, cores
+from patchq.engine.rebase.matrix.helpers import Helpers
 from patchq.engine.rebase.rebase import judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.workspace.live import with_needed
@@ -49,7 +50,8 @@ def lifecycle(
             judged = source is not None and (source, base.name) in work
             if source is not None and judged:
                 helpers.take((source, base.name))
-            columns.append(_column(project, base, names, _part(progress, done, total, base.name)))
+            told = _part(progress, done, total, base.name)
+            columns.append(_column(project, base, names, told, jobs=helpers.free))
             done += sizes[source] if source is not None and judged else 0
             helpers.start()
     return Matrix(tuple(columns))
@@ -153,7 +155,12 @@ def _missing(project: Project, bases: Sequence[Base]) -> tuple[str, ...]:
 
 
 def _column(
-    project: Project, base: Base, names: Sequence[str], progress: Progress = quiet
+    project: Project,
+    base: Base,
+    names: Sequence[str],
+    progress: Progress = quiet,
+    *,
+    jobs: int | None = None,
 ) -> Column:
     earlier = _before(project, base, names)
     before: set[str] = set()
@@ -164,7 +171,7 @@ def _column(
         unfetched = _missing(project, [project.lock.base(earlier), base])
         contents = project.workspace.load(earlier).patches
     if earlier is not None and not unfetched:
-        judged = judge_series(project, earlier, base.name, progress)
+        judged = judge_series(project, earlier, base.name, progress, jobs=jobs)
         report, contents = judged.report, judged.contents
     own: tuple[str, ...] = ()
     if base.name in names:

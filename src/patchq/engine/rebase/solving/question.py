@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patchq.engine.judge.cache import kept_verdicts
+from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.placed import LostPatch, PatchedBase, PlacedPatch, PlaceJudge
+from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, collide, layout
 from patchq.engine.rebase.recorded_resolutions import Resolutions
