@@ -134,7 +134,7 @@ def main() -> int:
             tag: _resurfaced(project, options.old, tag, upstreamed) for tag in options.later
         }
         planter = Planter(project, options.old, options.new)
-        planted = planter.take_out(upstreamed, options.lines, options.seed)
+        planted = planter.disarm(upstreamed, options.lines, options.seed)
     result = _result(options, answers, planted, seconds)
     result["resurfaced"] = resurfaced
     if options.json:
@@ -168,7 +168,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tags", nargs="+", help="the tags in order (SGLang's, if not given)")
-    parser.add_argument("--lines", type=int, default=0, help="lines to take out, of each landed")
+    parser.add_argument(
+        "--lines", type=int, default=0, help="lines to take out or to disarm, of each landed"
+    )
     parser.add_argument("--later", nargs="+", default=[], help="tags to judge the retired on again")
     parser.add_argument("--only", choices=[g.name.lower() for g in Group], help="one group alone")
     parser.add_argument("--json", type=Path, help="where to write all answers")
@@ -223,7 +225,11 @@ def _result(
             for answer in answers
             if answer.case.group is Group.SOME and not answer.found
         ],
-        "planted": {"judged": len(planted), "lost": [_lost(p) for p in planted if p.lost]},
+        "planted": {
+            "judged": len(planted),
+            "ways": Counter(p.plant.value for p in planted),
+            "lost": [_lost(p) for p in planted if p.lost],
+        },
         "answers": [_story(answer) for answer in answers],
         "passed": not wrong
         and not any(answer.failed for answer in answers)
@@ -288,7 +294,12 @@ def _story(answer: Answer) -> dict[str, Any]:
 
 
 def _lost(planting: Planting) -> dict[str, str]:
-    return {"made_of": planting.made_of, "line": planting.about, "verdict": planting.verdict.value}
+    return {
+        "made_of": planting.made_of,
+        "plant": planting.plant.value,
+        "line": planting.about,
+        "verdict": planting.verdict.value,
+    }
 
 
 def _lines(result: dict[str, Any]) -> Iterator[str]:
@@ -312,9 +323,10 @@ def _lines(result: dict[str, Any]) -> Iterator[str]:
             named = ", ".join(oid[:9] for oid in story["named"]) or "-"
             yield f"  {story['group']}: {made_of}: {story['verdict']}, named {named}"
     planted = result["planted"]
-    yield f"\nA line taken out: {len(planted['lost'])} lost of {planted['judged']}"
+    yield f"\nA line that does nothing any more: {len(planted['lost'])} lost of {planted['judged']}"
+    yield from (f"  {way}: {count}" for way, count in planted["ways"].items())
     for lost in planted["lost"]:
-        yield f"  {lost['made_of']}: {lost['verdict']} without {lost['line']}"
+        yield f"  {lost['made_of']}: {lost['verdict']}, {lost['plant']}: {lost['line']}"
     for tag, stories in result["resurfaced"].items():
         yield f"\nResurfaced on {tag}: {len(stories)}"
         yield from (f"  {story}" for story in stories)

@@ -2,20 +2,22 @@
 
 No threshold can be tuned to it: the old body of each patch that was retired as unreachable is put
 back into the new tag in five disguises, and of each patch that was retired as upstreamed every
-added line that says something is taken out of the new tag, one at a time. None may be retired then.
+added line that says something is taken out of the new tag, one at a time, or left there so that it
+does nothing. None may be retired then.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from textwrap import dedent, indent
 
@@ -45,6 +47,11 @@ class Plant(Enum):
     SPLIT = "split in two"
     INLINED = "inlined into another function"
     TAKEN_OUT = "an added line taken out"
+    COMMENTED = "an added line made a comment"
+    CONDITIONAL = "an added line put under a condition"
+    PASSED = "a jump put before an added line"
+    QUOTED = "an added line put into a string"
+    OPERATOR = "an added line with an operator more"
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class Planting:
     made_of: str
     verdict: Verdict
     about: str
+    patch: Patch | None = None
 
     @property
     def lost(self) -> bool:
@@ -93,7 +101,7 @@ class Planter:
         probes = [probe for probe in probes if probe.function is not None]
         found = []
         for plant in Plant:
-            if plant is Plant.TAKEN_OUT or not probes:
+            if plant in DISARMED or not probes:
                 continue
             planted = self._planted(plant, probes)
             verdicts = self._verdicts(planted, [probe.patch for probe in probes])
@@ -110,8 +118,9 @@ class Planter:
                 )
         return found
 
-    def take_out(self, patches: Mapping[Patch, str], most: int, seed: int) -> list[Planting]:
-        """Take each added line of the landed patches out of the new tag, ``most`` of each patch.
+    def disarm(self, patches: Mapping[Patch, str], most: int, seed: int) -> list[Planting]:
+        """Take each added line of the landed patches out of the new tag, ``most`` of each patch, or
+        leave it there so that it does nothing.
 
         Lines that stand once in the file, and not in the old one, are meant: of others nobody
         could say which one was the patch's. ``patches`` say what they are made of.
@@ -124,23 +133,42 @@ class Planter:
         found = []
         for turn in range(max(map(len, lines.values()), default=0)):
             here = {patch: own[turn] for patch, own in lines.items() if turn < len(own)}
-            gone: dict[str, set[bytes]] = defaultdict(set)
-            for path, line in here.values():
-                gone[path].add(line)
-            changes = {
-                path: b"".join(
-                    line
-                    for line in self._there.text(path).splitlines(keepends=True)
-                    if line.rstrip(b"\r\n") not in lost
-                )
-                for path, lost in gone.items()
-            }
-            verdicts = self._verdicts(self._base(f"taken-out-{turn}", changes), list(here))
-            for patch, (path, line) in here.items():
-                verdict = verdicts[patch.name]
-                about = f"{path}: {line.decode(errors='replace')}"
-                found.append(Planting(Plant.TAKEN_OUT, patch.name, patches[patch], verdict, about))
-        return found
+            for plant, disarmed in DISARMED.items():
+                found += self._disarmed(f"{plant.name.lower()}-{turn}", plant, disarmed, here)
+        return [replace(each, made_of=patches[each.patch]) for each in found if each.patch]
+
+    def _disarmed(
+        self,
+        name: str,
+        plant: Plant,
+        disarmed: Callable[[bytes, bytes], bytes | None],
+        here: Mapping[Patch, tuple[str, bytes]],
+    ) -> list[Planting]:
+        changes: dict[str, bytes] = {}
+        done = []
+        for patch, (path, line) in here.items():
+            kind = PurePosixPath(path).suffix.encode()
+            indent = line[: len(line) - len(line.lstrip())]
+            text = disarmed(kind, line.strip())
+            if text is None:
+                continue
+            put = b"".join(indent + part + b"\n" for part in text.split(b"\n") if part)
+            before = changes.get(path, self._there.text(path))
+            after = b"".join(
+                put if old.rstrip(b"\r\n") == line else old
+                for old in before.splitlines(keepends=True)
+            )
+            if after == before:
+                continue
+            acts = kind != b".py" or (_begins_statement(before, line) and _parses(after))
+            if acts or plant is Plant.TAKEN_OUT:
+                changes[path] = after
+                done.append((patch, path, line))
+        verdicts = self._verdicts(self._base(name, changes), [patch for patch, _, _ in done])
+        return [
+            Planting(plant, patch.name, "", verdicts[patch.name], f"{path}: {_shown(line)}", patch)
+            for patch, path, line in done
+        ]
 
     def _own_lines(self, patch: Patch) -> list[tuple[str, bytes]]:
         found = []
@@ -269,6 +297,90 @@ class Planter:
             if hosts:
                 return max(hosts, key=lambda host: len(host.spots))
         return None
+
+
+def _commented(kind: bytes, line: bytes) -> bytes | None:
+    if kind == b".py":
+        return b"# " + line
+    return b"// " + line if kind in _BRACED and line[:1] not in (b"/", b"*") else None
+
+
+def _conditional(kind: bytes, line: bytes) -> bytes | None:
+    if kind == b".py":
+        return b"if planted_condition:\n    " + line
+    return b"if (planted_condition)\n" + line if _is_statement(kind, line) else None
+
+
+def _passed(kind: bytes, line: bytes) -> bytes | None:
+    if kind == b".py":
+        return b"raise PlantedError\n" + line
+    return b"goto planted;\n" + line if _is_statement(kind, line) else None
+
+
+def _quoted(kind: bytes, line: bytes) -> bytes | None:
+    if kind == b".py":
+        return b"planted = " + repr(line.decode("utf-8", "replace")).encode()
+    if _is_statement(kind, line) and b'"' not in line and b"\\" not in line:
+        return b'planted("' + line + b'");'
+    return None
+
+
+def _with_operator(kind: bytes, line: bytes) -> bytes | None:
+    if kind == b".py" and re.match(rb"[\w.\[\]]+ = |return ", line):
+        return line + b" or planted"
+    if _is_statement(kind, line) and b"=" in line:
+        return line[:-1] + b" * planted;"
+    return None
+
+
+def _is_statement(kind: bytes, line: bytes) -> bool:
+    """Whether a line of C is one whole statement, as far as the line shows."""
+    whole = line.endswith(b";") and line.count(b"(") == line.count(b")")
+    return (
+        kind in _BRACED and whole and re.match(rb"[a-z_][\w.>\[\]-]*\s*[-(=+|]", line) is not None
+    )
+
+
+_BRACED = frozenset(b".c .cc .cpp .cu .cuh .h .hpp".split())
+DISARMED: Mapping[Plant, Callable[[bytes, bytes], bytes | None]] = {
+    Plant.TAKEN_OUT: lambda _kind, _line: b"",
+    Plant.COMMENTED: _commented,
+    Plant.CONDITIONAL: _conditional,
+    Plant.PASSED: _passed,
+    Plant.QUOTED: _quoted,
+    Plant.OPERATOR: _with_operator,
+}
+"""What a landed line becomes, by the suffix of its file and its own text; None: it stays."""
+
+
+def _parses(text: bytes) -> bool:
+    return _statements(text) is not None
+
+
+def _begins_statement(text: bytes, line: bytes) -> bool:
+    """Whether a line of Python is one whole statement that does something."""
+    lines = [each.rstrip(b"\r") for each in text.split(b"\n")]
+    return lines.index(line) + 1 in (_statements(text) or ())
+
+
+@lru_cache(maxsize=512)
+def _statements(text: bytes) -> frozenset[int] | None:
+    """The lines that are one statement each, None if it does not parse."""
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    return frozenset(
+        node.lineno
+        for node in ast.walk(module)
+        if isinstance(node, ast.stmt)
+        and node.lineno == node.end_lineno
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace")
 
 
 def _body(function: Function) -> str:
