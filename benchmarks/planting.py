@@ -20,11 +20,14 @@ from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from textwrap import dedent, indent
+from zlib import crc32
 
 from probe import Probe
 from scratch import judge_each
 from source import FileDiff, Function, Tree, tree_diff
 
+from patchq.engine.judge.gone.absence import TELLING
+from patchq.engine.languages.tokens import family, tokenize
 from patchq.engine.workspace.project import Project
 from patchq.git.objects import Entry
 from patchq.model.ids import commit_id
@@ -46,6 +49,7 @@ class Plant(Enum):
     METHOD = "re-indented as a method, or out of one"
     SPLIT = "split in two"
     INLINED = "inlined into another function"
+    DISGUISED = "in another file, every name changed"
     TAKEN_OUT = "an added line taken out"
     COMMENTED = "an added line made a comment"
     CONDITIONAL = "an added line put under a condition"
@@ -106,6 +110,8 @@ class Planter:
             planted = self._planted(plant, probes)
             verdicts = self._verdicts(planted, [probe.patch for probe in probes])
             for probe in probes:
+                if plant is Plant.DISGUISED and _is_short(probe.function):
+                    continue  # looked for only in the commit that took it out
                 body = b"".join(probe.function.lines if probe.function else ())
                 found.append(
                     Planting(
@@ -248,6 +254,9 @@ class Planter:
                 inlined = indent(dedent(body), pad)
                 at = host.start + host.spots[-1]
                 files[host.path].at_line.append((at, _encoded(inlined)))
+        elif plant is Plant.DISGUISED:
+            head = f"class Planted_{number}:\n" if text[:1].isspace() else ""
+            files[other].at_end.append(_encoded("\n\n" + head + _disguised(text)))
         elif plant is Plant.SPLIT:
             lines = _body(function).splitlines(keepends=True)
             cut = max(1, function.spots[len(function.spots) // 2] - function.body)
@@ -403,6 +412,19 @@ def _renamed(function: Function, text: str) -> str:
     bound |= set(_WORD.findall(head.partition("(")[2]))
     own = (bound | {function.bare}) - _KEPT
     return _WORD.sub(lambda match: f"{match[0]}_2" if match[0] in own else match[0], text)
+
+
+def _disguised(text: str) -> str:
+    """``text`` with every name but those of the language called otherwise."""
+    return _WORD.sub(
+        lambda match: match[0] if match[0] in _KEPT else f"other_{crc32(match[0].encode()):x}",
+        text,
+    )
+
+
+def _is_short(function: Function | None) -> bool:
+    text = b"".join(function.lines if function else ())
+    return len(tokenize(family(function.path if function else ""), text).texts) < TELLING
 
 
 def _encoded(text: str) -> bytes:

@@ -568,7 +568,8 @@ def test_what_a_likeness_is_measured_by() -> None:
         tokens=lambda oid, kind: tokenize(kind, found[oid]),
         paths=lambda oid: [f"{oid}.py"],
     )
-    vars(prover).update(index=index, _old_blobs=frozenset(found))
+    fresh_code = SimpleNamespace(like=lambda _kind, _text: ())
+    vars(prover).update(index=index, _old_blobs=frozenset(found), _fresh_code=fresh_code)
 
     def best(text: bytes) -> str:
         compared = prover._compare("f.py", text, text)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from textwrap import indent
 
 import pytest
 from judging import judged
@@ -137,6 +138,91 @@ def test_a_function_that_says_nothing(miniature: MakeMiniature) -> None:
     upstream.commit("Log no more (#5)", {PATH: HEAD + LAST})
     upstream.tag("v2")
     assert judged(upstream, patch).report.verdict is Verdict.CONFLICT
+
+
+SHORT_C = (
+    "int put_msg(struct chan *c, const char *msg, int n)\n{\n"
+    "\tif (c->used + n > c->room)\n\t\treturn -1;\n"
+    "\tmemcpy(c->buf + c->used, msg, n);\n\tc->used += n;\n\treturn n;\n}\n\n"
+)
+SHORT_PYTHON = (
+    "def pull(queue, timeout):\n    item = queue.get(timeout)\n    if item is None:\n"
+    "        return None\n    queue.seen.append(item)\n    return queue.decode(item)\n\n\n"
+)
+SHORTEST = "int room_of(struct chan *c)\n{\n\treturn c->room - c->used;\n}\n\n"
+NEXT_C = "int last(int v)\n{\n\treturn v * 5;\n}\n"
+WORDS = re.compile(r"\b(?!(?:int|char|const|struct|if|return|def|is|None)\b)[a-z_]\w+")
+
+
+def all_renamed(text: str) -> str:
+    """``text`` with every name changed."""
+    return WORDS.sub(lambda match: f"x{match[0][::-1]}", text)
+
+
+def more(text: str) -> str:
+    """``text``, all names changed, with a statement added and one changed."""
+    return all_renamed(text).replace("return n;", "mark(s);\n\treturn n + 1;")
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize(
+    ("path", "short", "rest", "disguise"),
+    [
+        ("src/chan.c", SHORT_C, NEXT_C, all_renamed),
+        ("src/chan.c", SHORT_C, NEXT_C, more),
+        (PATH, SHORT_PYTHON, LAST, all_renamed),
+        (PATH, SHORT_PYTHON, LAST, lambda text: f"class Sink:\n{indent(all_renamed(text), '  ')}"),
+    ],
+    ids=["c", "c-and-edited", "python", "python-method"],
+)
+def test_a_short_function_under_other_names(
+    miniature: MakeMiniature,
+    path: str,
+    short: str,
+    rest: str,
+    disguise: Callable[[str], str],
+    steps: int,
+) -> None:
+    upstream = short_upstream(miniature, path, short, rest)
+    patch = upstream.patch(
+        "v1",
+        {path: short.replace("None:\n", "None or not item:\n").replace("n > c", "n >= c") + rest},
+    )
+    copy = {f"lib/{path.replace('/', '_')}": disguise(short)}
+    if steps == 2:
+        upstream.commit("Bring another (#4)", copy)
+    upstream.commit("Go on without (#5)", {path: rest, **(copy if steps == 1 else {})})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert any(set(item.paths) == copy.keys() for item in report.evidence)
+
+
+@pytest.mark.parametrize(
+    ("steps", "other", "gone"),
+    [(1, all_renamed(SHORTEST), False), (2, all_renamed(SHORTEST), True), (1, NEXT_C, True)],
+    ids=["moved", "another that is like it", "gone"],
+)
+def test_a_tiny_function_under_other_names(
+    miniature: MakeMiniature, steps: int, other: str, gone: bool
+) -> None:
+    """So little code looks like other code by chance: the commit that took it out tells."""
+    upstream = short_upstream(miniature, "src/room.c", SHORTEST, NEXT_C)
+    patch = upstream.patch(
+        "v1", {"src/room.c": SHORTEST.replace("c->used", "c->used - 1") + NEXT_C}
+    )
+    came, went = {"lib/a.c": other}, {"src/room.c": NEXT_C}
+    for edits in [{**came, **went}] if steps == 1 else [came, went]:
+        upstream.commit("Go on (#5)", edits)
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
+
+
+def short_upstream(miniature: MakeMiniature, path: str, short: str, rest: str) -> Miniature:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {path: short + rest, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    return upstream
 
 
 C_GONE: Mapping[str, Edits] = {

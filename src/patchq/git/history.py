@@ -215,12 +215,28 @@ class History:
 
     def added_lines(self, commit: CommitId) -> frozenset[bytes]:
         """The lines that a commit adds to text files, stripped."""
-        diff = self._git.run(
-            *("diff-tree", "-p", "-U0", "--root", "--no-commit-id", "--no-color", commit),
-            *("--no-ext-diff", "--no-textconv"),
-        ).stdout
-        hunks = (hunk for change in scan(diff) for hunk in change.hunks)
+        changes = self._added("diff-tree", "--root", "--no-commit-id", commit)
+        hunks = (hunk for change in changes for hunk in change.hunks)
         return frozenset(line.strip() for hunk in hunks for line in hunk.added)
+
+    def added_text(self, old: TreeId, new: TreeId) -> dict[str, bytes]:
+        """All that the text files of ``new`` have beyond those of ``old``, by path.
+
+        A renamed file is compared with what it was.
+        """
+        return {
+            change.new: b"".join(line for hunk in change.hunks for line in hunk.added)
+            for change in self._added("diff-tree", "-r", "-M", old, new)
+            if change.new is not None
+        }
+
+    def _added(self, *question: str) -> tuple[FileChange, ...]:
+        return scan(
+            self._git.run(
+                *question,
+                *("-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv"),
+            ).stdout
+        )
 
     def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each of ``commits``, by id."""

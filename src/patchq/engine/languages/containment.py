@@ -2,8 +2,9 @@
 
 Shingles are runs of a few tokens. A piece is contained in a text as far as its shingles stand in
 one window of it, in whatever order: a function that was split, merged, inlined, re-indented or
-reformatted keeps most of them. Without names, one whose variables were renamed does too. A shingle
-of common names counts little (Broder, On the resemblance and containment of documents, 1997).
+reformatted keeps most of them. Without names, one whose variables were renamed does too, and if
+every name was changed in the same way wherever it stands, that tells more. A shingle of common
+names counts little (Broder, On the resemblance and containment of documents, 1997).
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patchq.engine.languages.tokens import Tokens
+from patchq.engine.languages.tokens import NAME, STRING, Tokens
 
 EXACT = 5
 """Tokens in a shingle with names."""
 SHAPE = 8
 """Tokens in a shingle without names: there are fewer different ones."""
+LEAST = 0.5
+"""The least share of :attr:`Figures.renamed` that is looked for."""
 _SLACK = 1.5
 """A window has this many times the tokens of the piece."""
 
@@ -27,13 +30,18 @@ Weight = Callable[[bytes], float]
 
 @dataclass(frozen=True)
 class Figures:
-    """How much of a piece a window holds, each from 0 to 1, and its first and last line."""
+    """How much of a piece a window holds, each from 0 to 1, and its first and last line.
+
+    ``renamed`` is what it holds under other names, the same name in a shingle always becoming the
+    same other one. Below :data:`LEAST` it is not looked for.
+    """
 
     exact: float
     shape: float
     names: float
     first: int = 0
     last: int = 0
+    renamed: float = 0.0
 
 
 class Piece:
@@ -66,7 +74,14 @@ class Piece:
         if not lines:
             return Figures(0, 0, 0)
         last = min(at + self._window, len(lines) - 1)
-        return Figures(exact, shape, names, lines[at], lines[last])
+        return Figures(exact, shape, names, lines[at], lines[last], self._renamed(tokens, shape))
+
+    def _renamed(self, tokens: Tokens, shape: float) -> float:
+        """The share of the shingles whose names all changed alike: no more than ``shape``."""
+        if shape < LEAST:
+            return 0.0
+        wanted: dict[object, float] = dict.fromkeys(_patterns(self.tokens), 1.0)
+        return self._best(_patterns(tokens), wanted)[0]
 
     def _best(self, found: Iterable[object], wanted: Mapping[object, float]) -> tuple[float, int]:
         """The largest share of ``wanted``, by weight, in one window, and where that begins."""
@@ -94,3 +109,19 @@ class Piece:
 
 def _shingles(tokens: Sequence[bytes], length: int) -> Iterable[tuple[bytes, ...]]:
     return zip(*(tokens[first:] for first in range(length)), strict=False)
+
+
+def _patterns(tokens: Tokens) -> Iterable[tuple[bytes | int, ...]]:
+    """The shingles of ``tokens``, each name in one as its place among the names of it."""
+    for shingle, shapes in zip(
+        _shingles(tokens.texts, SHAPE), _shingles(tokens.shapes, SHAPE), strict=True
+    ):
+        places: dict[bytes, int] = {}
+        yield tuple(
+            places.setdefault(text, len(places))
+            if shape == NAME
+            else shape
+            if shape == STRING
+            else text
+            for text, shape in zip(shingle, shapes, strict=True)
+        )

@@ -34,6 +34,8 @@ _SKIP = {Family.C: rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"}
 _PATTERNS = {
     family: re.compile(_SKIP.get(family, rb"#[^\n]*|") + b"(" + _TOKEN + b")") for family in Family
 }
+NAME, STRING = b"i", b"s"
+"""The shapes of a name and of a string."""
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
 _PREFIX = re.compile(rb"[ \t]*[rRbBuUfF]{0,2}")
 
@@ -118,7 +120,23 @@ def _is_name(token: bytes) -> bool:
 
 def _shape(token: bytes) -> bytes:
     if _is_name(token):
-        return b"i"
+        return NAME
     if token[:1].isdigit():
         return b"0"
-    return b"s" if len(token) > 1 and token[:1] in (b'"', b"'") else token
+    return STRING if len(token) > 1 and token[:1] in (b'"', b"'") else token
+
+
+_KEYWORD_LETTERS = {word: chr(number) for number, word in enumerate(sorted(KEYWORDS), 0x100)}
+
+
+class ShapeRows(dict[bytes, str]):
+    """Texts as one character a token, for its shape: fast to make, and to be searched in."""
+
+    def __missing__(self, token: bytes) -> str:
+        shape = _shape(token) if token else b""  # a comment gives an empty one
+        self[token] = letter = _KEYWORD_LETTERS.get(shape) or shape.decode("latin-1")
+        return letter
+
+    def of(self, kind: Family, text: bytes) -> str:
+        """The row of ``text``, docstrings included."""
+        return "".join(map(self.__getitem__, _PATTERNS[kind].findall(text)))

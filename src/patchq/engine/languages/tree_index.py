@@ -139,6 +139,10 @@ class TreeIndex:
         """Where the blob stands in the tree."""
         return self._paths[oid]
 
+    def blob(self, path: str) -> BlobId | None:
+        """The text blob that stands at ``path``, None if there is none."""
+        return self._blobs.get(path)
+
     def content(self, oid: BlobId) -> bytes:
         """The text of a blob of the tree: of a notebook, the source in it."""
         content = self._store.objects.read(oid)
@@ -158,6 +162,10 @@ class TreeIndex:
             if file.oid in known and file.mode != SYMLINK_MODE:
                 found.setdefault(BlobId(file.oid), []).append(file.path)
         return {oid: tuple(paths) for oid, paths in found.items()}
+
+    @cached_property
+    def _blobs(self) -> dict[str, BlobId]:
+        return {path: oid for oid, paths in self._paths.items() for path in paths}
 
     @cached_property
     def _facts(self) -> _Facts:

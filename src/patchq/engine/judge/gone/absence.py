@@ -8,11 +8,12 @@ could not be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from patchq.engine.judge.gone.fresh import FreshCode
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.languages.containment import Figures, Piece
@@ -42,6 +43,11 @@ FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
 
 TWIN = 0.80
 """From here on, code that was there all along is a copy; below, it only looks alike."""
+FOUND_RENAMED, TELLING = 0.60, 28
+"""Found under other names in what is new; only code of that many tokens is looked for like this."""
+RENAMED_AT_ONCE, SHORT_AT_ONCE, SHORTEST = 0.5, 0.9, 14
+"""The same in what the very commit added that took the code out: of code with less than
+:data:`TELLING` tokens that has to be all of it, and of less than :data:`SHORTEST` says nothing."""
 SAME_SHAPE, SHAPELY = 0.98, 60
 """The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
 
@@ -111,6 +117,7 @@ class Prover:
         self._span = span
         self._objects = span.store.objects
         self._replacements = Replacements(span)
+        self._fresh_code = FreshCode(span.store, span.old.tree, span.new.tree)
 
     def prove(self, lost: LostCode, removal: Removal) -> ProofOfAbsence | Doubt:
         """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
@@ -121,6 +128,7 @@ class Prover:
         doubt = (
             self._contained(lost, likest, like)
             or self._unsearched()
+            or self._renamed_at_once(lost, removal)
             or self._replaced(lost, removal)
         )
         if doubt or removal.commit is None:
@@ -234,7 +242,7 @@ class Prover:
         def is_like(figures: Figures) -> bool:
             return figures.exact >= GONE_EXACT if inlined and small else _is_like(piece, figures)
 
-        for oid in self.index.candidates(piece, text):
+        for oid in dict.fromkeys(self._candidates(kind, piece, text)):
             figures = piece.within(self.index.tokens(oid, kind))
             like = is_like(figures)
             copied = figures.exact >= TWIN or (whole and figures.shape >= SAME_SHAPE)
@@ -242,6 +250,16 @@ class Prover:
                 like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
             share = max(figures.exact, figures.names if small else figures.shape)
             yield like, share, self._likest_at(oid, figures)
+
+    def _candidates(self, kind: Family, piece: Piece, text: bytes) -> Iterator[BlobId]:
+        """The files of the new base that may hold much of ``text``."""
+        yield from self.index.candidates(piece, text)
+        if piece.size < TELLING or kind is Family.OTHER:
+            return
+        for path, _ in self._fresh_code.like(kind, text):
+            oid = self.index.blob(path)
+            if oid is not None:
+                yield oid
 
     def _fresh(self, oid: BlobId, path: str, unit: bytes) -> bytes:
         """What a blob of the new tree has beyond its file in the old one without ``unit``."""
@@ -292,6 +310,26 @@ class Prover:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
+    def _renamed_at_once(self, lost: LostCode, removal: Removal) -> Doubt | None:
+        """A doubt if the commit that took the code out put the same in under other names."""
+        commit, kind = removal.commit, family(lost.path)
+        if commit is None or not commit.parents or kind is Family.OTHER:
+            return None
+        before = self._objects.commit_tree(commit.parents[0])
+        fresh = FreshCode(self._span.store, before, commit.tree)
+        for text in dict.fromkeys([lost.text, lost.neighbourhood, _body(lost)]):
+            piece = Piece(tokenize(kind, text), self.index.weight)
+            least = SHORT_AT_ONCE if piece.size < TELLING else RENAMED_AT_ONCE
+            for path, added in fresh.like(kind, text) if piece.size >= SHORTEST else ():
+                share = piece.within(tokenize(kind, added)).renamed
+                if share >= least:
+                    return Doubt(
+                        f"{lost.what} was not just deleted: the same commit put {share:.0%} of it "
+                        f"into {path} under other names",
+                        (path,),
+                    )
+        return None
+
     def _replaced(self, lost: LostCode, removal: Removal) -> Doubt | None:
         if removal.commit is None:
             return None
@@ -337,7 +375,7 @@ def _untold(lost: LostCode) -> Doubt:
 
 def _is_like(piece: Piece, figures: Figures) -> bool:
     """Whether a text may hold the piece."""
-    if figures.exact >= GONE_EXACT:
+    if figures.exact >= GONE_EXACT or (piece.size >= TELLING and figures.renamed >= FOUND_RENAMED):
         return True
     if piece.size < SMALL:
         return figures.names >= GONE_FEW_NAMES
