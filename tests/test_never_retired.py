@@ -529,3 +529,58 @@ def test_a_line_that_stands_in_many_places(
     upstream.tag("v2")
     expected = Verdict.UPSTREAMED if common else Verdict.CONFLICT
     assert judged(upstream, patch).report.verdict is expected
+
+
+# A short line that the patch takes out, and that upstream took out of its place alone
+
+RELEASE = (
+    "int serve(struct s *p, int n)\n{\n\tint r = work(p);\n\tfree(p);\n\tuse(p, n);\n"
+    "\tclose_it(p);\n\treturn r;\n}\n\n"
+    "int drain(struct s *p)\n{\n\tcount_it(p);\n\treturn p->left;\n}\n"
+)
+RELEASED = RELEASE.replace("\tfree(p);\n", "")
+
+BACK: Mapping[str, Edits] = {
+    "further down": {C_PATH: RELEASED.replace("\treturn r;\n", "\tfree(p);\n\treturn r;\n")},
+    "beside another edit": {
+        C_PATH: RELEASED.replace("\tclose_it(p);\n", "\tmark(p);\n\tfree(p);\n\tclose_it(p);\n")
+    },
+    "in another function": {
+        C_PATH: RELEASED.replace("\tcount_it(p);\n", "\tcount_it(p);\n\tfree(p);\n")
+    },
+    "in another file": {
+        C_PATH: RELEASED,
+        "src/drop.c": "void drop(struct s *p)\n{\n\tfree(p);\n}\n",
+    },
+}
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("end", BACK.values(), ids=BACK.keys())
+def test_a_short_line_that_came_back(miniature: MakeMiniature, end: Edits, steps: int) -> None:
+    """What counts is how it ended, not in how many commits."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: RELEASE})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {C_PATH: RELEASED})
+    out = upstream.commit("Keep it (#2)", {C_PATH: RELEASED}) if steps == 2 else None
+    last = upstream.commit("Free it elsewhere (#3)", end)
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    named = {item.commit for item in report.evidence if item.commit}
+    assert named == {last, out or last}
+
+
+@pytest.mark.parametrize("line", ["\treturn 0;\n", "\tgoto out;\n", "\t}\n"])
+def test_a_line_that_says_nothing_came_elsewhere(miniature: MakeMiniature, line: str) -> None:
+    """Upstream took the line out, and another function has a jump or a brace of its own."""
+    before = RELEASE.replace("\tfree(p);\n", line)
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: before})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {C_PATH: RELEASED})
+    upstream.commit("Keep it (#2)", {C_PATH: RELEASED})
+    upstream.commit("Go on (#3)", {C_PATH: RELEASED.replace("\tcount_it(p);\n", line)})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.verdict is Verdict.UPSTREAMED

@@ -62,7 +62,8 @@ class EvidenceMaker:
                 found = commit
         return found
 
-    def still_there(self, found: StillThere) -> Evidence:
+    def still_there(self, found: StillThere) -> tuple[Evidence, ...]:
+        """What a hunk takes out and the new base has elsewhere, and who put it there."""
         where = hunk_words(found.trail)
         if not found.lines:
             text = f"no line that {where} takes out says enough to tell whether it was only moved"
@@ -71,8 +72,12 @@ class EvidenceMaker:
             more = f" and {len(found.lines) - 1} more" if len(found.lines) > 1 else ""
             first = found.lines[0].decode(errors="replace")
             text = f"{where} removes what exists elsewhere{place}: {first!r}{more}"
-        commit = found.trail.landed
-        return self._span.evidence(EvidenceKind.CODE_MOVED, text, commit, paths=found.files[:5])
+        kind, files = EvidenceKind.CODE_MOVED, found.files[:5]
+        evidence = self._span.evidence(kind, text, found.trail.landed, paths=files)
+        if found.back is None:
+            return (evidence,)
+        back = self._span.evidence(kind, f"it came to {files[0]} here", found.back, paths=files)
+        return evidence, back
 
     def merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
         """One piece of evidence a commit that brought hunks in, the one with most first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
@@ -317,7 +318,8 @@ class Judge:
             replace(trail, fate=LandedState.ELSEWHERE) if trail.unit in moved else trail
             for trail in trails
         ]
-        return marked, tuple(map(self._evidence.still_there, standing))
+        shown = map(self._evidence.still_there, standing)
+        return marked, tuple(chain.from_iterable(shown))
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from patchq.engine.languages.tokens import KEYWORDS
 from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.search import Counts, PartSearch, count_texts
@@ -18,6 +19,7 @@ from patchq.git.search import Counts, PartSearch, count_texts
 COMMON = 4
 """A line that stands this often elsewhere on the old base is not specific to the patch's code."""
 
+_JUMPS = frozenset({b"return", b"goto", b"break", b"continue", b"pass", b"raise", b"throw"})
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
@@ -71,6 +73,17 @@ def core(line: bytes) -> bytes:
 def is_telling(line: bytes) -> bool:
     """Whether a line says something: it has two words at least."""
     return len(set(_WORD.findall(line))) >= 2
+
+
+def is_own(line: bytes) -> bool:
+    """Whether a line does something of its own: it has one word, and is no mere jump."""
+    words = _WORD.findall(line)
+    return bool(words) and words[0] not in _JUMPS and not KEYWORDS.issuperset(words)
+
+
+def has_word(line: bytes) -> bool:
+    """Whether a line has a word at all."""
+    return _WORD.search(line) is not None
 
 
 _Way = tuple[Callable[[bytes], bytes], Counter[bytes]]

@@ -19,6 +19,8 @@ from patchq.engine.judge.line_search import (
     COMMON,
     core,
     count_line,
+    has_word,
+    is_own,
     is_telling,
     search_elsewhere,
 )
@@ -26,6 +28,7 @@ from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
+from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.git.search import count_part
@@ -36,12 +39,14 @@ from patchq.model.diff_layout import split_lines
 class StillThere:
     """Lines that a hunk takes out and that stand elsewhere on the new base, with the files.
 
-    Without lines, none says enough to look for.
+    Without lines, none says enough to look for. ``back`` is the commit that put the first of them
+    there, if it is known and another than the one that took it out.
     """
 
     trail: HunkHistory
     lines: tuple[bytes, ...]
     files: tuple[str, ...] = ()
+    back: CommitInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Removals:
 
     def _beside(self, trail: HunkHistory) -> StillThere | None:
         """The lines that stand in the file more often than the patch would leave them."""
-        removed = [line for line in self._change(trail).removed if is_telling(line)]
+        removed = list(filter(is_telling, self._change(trail).removed))
         for path in trail.unit.paths:
             entry = self._applied.after.get(path, trail.unit.after.get(path))
             if entry == self._ours.get(path):
@@ -97,9 +102,57 @@ class Removals:
             if lines:
                 later = self._added_later(trail, path, then)
                 lines = [line for line in lines if line not in later]
+            lines = lines or self._short_beside(trail, path, then, now)
             if lines:
-                return StillThere(trail, tuple(lines), (self._places.get(path) or path,))
+                file = self._places.get(path) or path
+                back = self._put_back(trail, lines[0], file, count(lines[0], then))
+                return StillThere(trail, tuple(lines), (file,), back)
         return None
+
+    def _short_beside(self, trail: HunkHistory, path: str, then: bytes, now: bytes) -> list[bytes]:
+        """The same of lines that say too little to be looked for in a whole tree.
+
+        So little tells only if nothing else does: where the hunk adds nothing by which upstream's
+        taking it is known. The least is enough in the definition that it was taken from.
+        """
+        change = self._change(trail)
+        if any(map(is_telling, change.added)):
+            return []
+        short = [line for line in change.removed if has_word(line) and not is_telling(line)]
+        name = self._home(trail) if short else None
+        left, here = (
+            self._within(name, path, side.get(path)) if name else None
+            for side in (self._applied.after, self._ours)
+        )
+        return [
+            line
+            for line in short
+            if (is_own(line) and count_line(line, then) < min(count_line(line, now), COMMON))
+            or (
+                left is not None
+                and here is not None
+                and count_line(line, left) < count_line(line, here)
+            )
+        ]
+
+    def _put_back(self, trail: HunkHistory, line: bytes, file: str, most: int) -> CommitInfo | None:
+        """The commit since which ``file`` has the line more than ``most`` times."""
+
+        def has_more(commit: CommitInfo) -> bool:
+            return count_line(line, self._objects.content(commit.tree, file) or b"") > most
+
+        back = self._span.since((file,), has_more)
+        landed = trail.landed
+        return None if back is None or landed is None or back.oid == landed.oid else back
+
+    def _home(self, trail: HunkHistory) -> str | None:
+        """The name of the definition that a unit edits, None if it is outside of all."""
+        region = changed_region(trail.unit, self._objects)
+        known = outline(region.path, b"".join(region.lines)) if region else None
+        if region is None or known is None:
+            return None
+        here = known.around(region.first, max(region.end - 1, region.first))
+        return here.name if here else None
 
     def _counter(self, trail: HunkHistory) -> Callable[[bytes, bytes], int]:
         """How a line that a unit takes out is counted in a text.
@@ -117,16 +170,13 @@ class Removals:
         put before the unit landed, its commit shows by itself that it took the line out.
         """
         landed = next((step for step in trail.steps if step.commit == trail.landed), None)
-        region = changed_region(trail.unit, self._objects)
-        if landed is None or region is None:
+        if landed is None or changed_region(trail.unit, self._objects) is None:
             return frozenset()
         at = self._objects.blob(landed.entries.get(path))
         change = self._change(trail)
         telling = any(map(is_telling, change.added))
         before = text_before(self._objects, landed, path) if telling else at
-        known = outline(path, b"".join(region.lines))
-        here = known and known.around(region.first, max(region.end - 1, region.first))
-        name = here.name if here else None
+        name = self._home(trail)
         left = self._within(name, path, self._applied.after.get(path))
         now = self._within(name, path, self._ours.get(path))
         if left is None or now is None:
@@ -170,15 +220,33 @@ class Removals:
             ]
             for trail in trails
         }
-        telling = {unit: list(filter(is_telling, lines)) for unit, lines in removed.items()}
+        telling = {
+            trail.unit: list(
+                filter(
+                    is_telling if any(self._change(trail).added) else is_own, removed[trail.unit]
+                )
+            )
+            for trail in trails
+        }
         wanted = tuple(dict.fromkeys(line for lines in telling.values() for line in lines))
         found = search_elsewhere(self._span, wanted, change)
         for trail in trails:
             lines = tuple(line for line in telling[trail.unit] if line in found.lines)
             if lines:
-                yield StillThere(trail, lines, found.files)
-            elif not telling[trail.unit] and not any(self._change(trail).added):
+                yield self._moved(trail, lines, found.files)
+            elif not any(map(is_telling, removed[trail.unit])) and not any(
+                self._change(trail).added
+            ):
                 yield from self._in_its_commit(trail, removed[trail.unit])
+
+    def _moved(
+        self, trail: HunkHistory, lines: tuple[bytes, ...], files: tuple[str, ...]
+    ) -> StillThere:
+        if not files:
+            return StillThere(trail, lines)
+        before = self._objects.content(self._span.old.tree, files[0]) or b""
+        back = self._put_back(trail, lines[0], files[0], count_line(lines[0], before))
+        return StillThere(trail, lines, files, back)
 
     def _in_its_commit(self, trail: HunkHistory, removed: Iterable[bytes]) -> Iterator[StillThere]:
         """Whether the commit that took the lines away put them elsewhere, for all that is known."""
