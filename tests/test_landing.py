@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import indent
 
 import pytest
 from judging import (
@@ -224,6 +225,37 @@ def test_the_same_edit_beside_another(
     assert report.verdict is verdict
     named = [item.commit for item in shown(report, EvidenceKind.MERGED)]
     assert named == ([] if verdict is Verdict.CONFLICT else [landed])
+
+
+TESTS_HEAD = "# indices\nindices(1)\n[1]\n[0]\n\nisempty(empty)\nnull\ntrue\n\n"
+RUN = "# too deep a path\nsetpath([range(10000)]; 0)\nnull\n[0]\n"
+ELSE = "limit(3; range(9))\nnull\n[0]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "run", "landed", "verdict"),
+    [
+        ("t/all.test", RUN, f"{TESTS_HEAD}{ELSE}{RUN}", Verdict.UPSTREAMED),
+        ("t/all.test", RUN, f"{ELSE}{RUN}\n{TESTS_HEAD}{ELSE}", Verdict.UPSTREAMED),
+        ("t/all.test", RUN, f"{TESTS_HEAD}{ELSE}more\n{RUN}", Verdict.CONFLICT),
+        ("t/all.test", RUN, f"{TESTS_HEAD}{ELSE}{RUN.replace('0)', '1)')}", Verdict.CONFLICT),
+        ("t/all.test", "null\n[0]\n", f"{TESTS_HEAD}{ELSE}null\n[0]\n", Verdict.CONFLICT),
+        ("t/all.test", indent(RUN, " "), f"{TESTS_HEAD}{ELSE}{indent(RUN, ' ')}", Verdict.CONFLICT),
+        ("t/all.toml", RUN, f"{TESTS_HEAD}{ELSE}{RUN}", Verdict.CONFLICT),
+    ],
+    ids=["end", "head", "not apart", "changed", "says nothing", "indented", "in a section"],
+)
+def test_a_paragraph_at_the_end(
+    upstream: Miniature, path: str, run: str, landed: str, verdict: Verdict
+) -> None:
+    """What stands by itself is known by itself: no line beside it tells."""
+    upstream.commit("Test paths (#4)", {path: TESTS_HEAD})
+    upstream.tag("v1t")
+    patch = upstream.patch("v1t", {path: TESTS_HEAD + run})
+    upstream.commit("Limit the depth (#5)", {path: landed})
+    upstream.commit("Go on (#6)", {path: landed + "\nlast\nnull\n"})
+    upstream.tag("v2")
+    assert judged(upstream, patch, bases=("v1t", "v2")).report.verdict is verdict
 
 
 # What is said of it

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.fates import FATES
-from patchq.engine.judge.landing.file_lines import edits
+from patchq.engine.judge.landing.file_lines import LineChange, edits
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
 from patchq.engine.judge.landing.surviving_lines import survival
@@ -33,7 +34,8 @@ class _Change:
     """Lines taken out and put in, from line ``first`` of the new text on.
 
     ``name`` is that of the definition they are in, None outside of all; ``beside`` are the lines
-    above and below, one of which has to be the same: elsewhere it is another edit.
+    above and below, one of which has to be the same: elsewhere it is another edit. Unless they are
+    a paragraph: that is the same wherever it stands.
     """
 
     removed: tuple[bytes, ...]
@@ -41,6 +43,7 @@ class _Change:
     first: int
     name: str | None
     beside: frozenset[tuple[int, bytes]]
+    is_paragraph: bool
 
 
 class HiddenLandings:
@@ -152,8 +155,44 @@ def _changes(path: str, old: bytes, new: bytes) -> tuple[_Change, ...]:
             edit.new_first,
             _home(shown, edit.new_first, edit.new_end),
             _beside(after, edit.new_first, edit.new_end - edit.new_first),
+            _adds_paragraph(path, before, after, edit),
         )
         for edit in edits(before, after)
+    )
+
+
+_SECTIONED = frozenset(
+    {".cfg", ".conf", ".desktop", ".ini", ".properties", ".service", ".toml", ".yaml", ".yml"}
+)
+"""Files in which lines mean what the head of their section makes of them."""
+_TELLING = 2
+
+
+def _adds_paragraph(
+    path: str, before: Sequence[bytes], after: Sequence[bytes], edit: LineChange
+) -> bool:
+    """Whether an edit adds lines that stand by themselves, and say enough to be known again."""
+    added = after[edit.new_first : edit.new_end]
+    return (
+        edit.first == edit.end
+        and PurePosixPath(path).suffix not in _SECTIONED
+        and sum(map(is_telling, added)) >= _TELLING
+        and _is_apart(after, edit.new_first, len(added))
+        and not any(True for _ in _runs(added, before))
+    )
+
+
+def _is_apart(lines: Sequence[bytes], first: int, size: int) -> bool:
+    """Whether lines begin at the margin, between blank lines or the ends of the file."""
+    inside = [line for line in lines[first : first + size] if line.strip()]
+    edges = [
+        (lines[at] if 0 <= at < len(lines) else b"", lines[within])
+        for at, within in ((first - 1, first), (first + size, first + size - 1))
+    ]
+    return (
+        bool(inside)
+        and not inside[0][:1].isspace()
+        and all(not outer.strip() or not inner.strip() for outer, inner in edges)
     )
 
 
@@ -178,7 +217,10 @@ def _without(
             if any(True for _ in _runs(change.removed, other.removed))
             and not any(True for _ in _runs(change.added, other.removed))
             and _home(shown, other.first + at, other.first + at + size) == change.name
-            and _beside(lines, other.first + at, size) & change.beside
+            and (
+                _beside(lines, other.first + at, size) & change.beside
+                or (change.is_paragraph and _is_apart(lines, other.first + at, size))
+            )
         ]
         if len(places) != 1:
             return None
