@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.live import code_tokens
+from patchq.engine.languages.tokens import Family, Tokens, family
 
 NEVER = 1_000
 """Added for a line that a jump before it keeps from being reached."""
@@ -53,11 +54,11 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
     kind = family(path)
     lines = text.split(b"\n")
     if kind is Family.C:
-        below = _by_braces(text, len(lines))
+        below = _by_braces(code_tokens(path, text), text)
         parts = _parts(lines)
         below = [one + part for one, part in zip(below, parts, strict=True)]
     else:
-        inside = _in_brackets(text) if kind is Family.PYTHON else frozenset()
+        inside = _in_brackets(code_tokens(path, text)) if kind is Family.PYTHON else frozenset()
         below = list(_by_indentation(lines, inside))
         if kind is Family.OTHER:
             below = [one + more for one, more in zip(below, _by_words(lines), strict=True)]
@@ -113,13 +114,14 @@ class _Block:
             self.words.clear()
 
 
-def _by_braces(text: bytes, size: int) -> list[int]:
-    counts = [0] * size
-    text = _DIRECTIVE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
-    tokens = tokenize(Family.C, text)
+def _by_braces(tokens: Tokens, text: bytes) -> list[int]:
+    counts = [0] * (text.count(b"\n") + 1)
+    directives = _directives(text)
     open_ = [_Block(b"", 0)]
     last = -1
     for token, line in zip(tokens.texts, tokens.lines, strict=True):
+        if line in directives:
+            continue
         block = open_[-1]
         if line != last:
             counts[line] = block.now
@@ -144,11 +146,21 @@ def _by_braces(text: bytes, size: int) -> list[int]:
     return counts
 
 
-def _in_brackets(text: bytes) -> frozenset[int]:
+def _directives(text: bytes) -> set[int]:
+    """The lines of the preprocessor."""
+    found: set[int] = set()
+    line = position = 0
+    for match in _DIRECTIVE.finditer(text):
+        line += text.count(b"\n", position, match.start())
+        position = match.start()
+        found.update(range(line, line + match[0].count(b"\n") + 1))
+    return found
+
+
+def _in_brackets(tokens: Tokens) -> frozenset[int]:
     """The lines of Python that go on with what a bracket opened."""
     inside: set[int] = set()
     depth, last = 0, -1
-    tokens = tokenize(Family.PYTHON, text)
     for token, line in zip(tokens.texts, tokens.lines, strict=True):
         if line != last and depth > 0:
             inside.update(range(last + 1, line + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
 
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
 _NEVER = re.compile(
@@ -14,16 +14,22 @@ _NEVER = re.compile(
 _CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
 
 
+@lru_cache(maxsize=16)
+def code_tokens(path: str, text: bytes) -> Tokens:
+    """The tokens of a file, but for those in strings of many lines."""
+    kind = family(path)
+    if kind is Family.PYTHON:
+        text = _TRIPLE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
+    return tokenize(kind, text)
+
+
 @lru_cache(maxsize=64)
 def live_lines(path: str, text: bytes) -> frozenset[int]:
     """The (0-based) lines with code that may run: none in a comment or a string of many lines,
     below ``if False``, or in a part that the preprocessor leaves out (``#if 0``)."""
-    kind = family(path)
-    if kind is Family.PYTHON:
-        text = _TRIPLE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
     lines = text.split(b"\n")
-    live = frozenset(tokenize(kind, text).lines) - _never_run(lines)
-    return live - _left_out(lines) if kind is Family.C else live
+    live = frozenset(code_tokens(path, text).lines) - _never_run(lines)
+    return live - _left_out(lines) if family(path) is Family.C else live
 
 
 def _never_run(lines: list[bytes]) -> set[int]:
