@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import forkserver
+import hints
 from forkserver import Harm
 
 import patchq
@@ -48,15 +49,20 @@ class CommandLine:
             **(env or {}),
         }
         if not fresh and _READ_AT_START.isdisjoint(env or {}):
-            return forkserver.run(words, cwd, stdin, environment, harm)
-        assert not harm
-        return subprocess.run(
-            [sys.executable, "-m", "patchq", *words],
-            cwd=cwd,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            env=environment,
-            check=False,
-        )
+            done = forkserver.run(words, cwd, stdin, environment, harm)
+        else:
+            assert not harm
+            done = subprocess.run(
+                [sys.executable, "-m", "patchq", *words],
+                cwd=cwd,
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                errors="surrogateescape",
+                env=environment,
+                check=False,
+            )
+        for hint in hints.hints_in(done.stderr):
+            wrong = list(hints.faults(hint, hints.named_command(words)))
+            assert not wrong, f"`patchq {' '.join(words)}` has no {', '.join(wrong)}: {hint}"
+        return done

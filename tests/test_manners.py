@@ -346,3 +346,12 @@ def test_the_topics_have_every_field_variable_and_file(patchq: CommandLine, tmp_
     assert len(used) > 3
     for name in used - {"TERM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}:
         assert name in shown
+
+
+def test_the_oldest_base_has_no_series_before_it(patchq: CommandLine, workspace: Workspace) -> None:
+    rebase = ("rebase", "--onto", "v1", "--dry-run")
+    for command in (("report", "--onto", "v1"), ("next", "v1"), rebase):
+        done = patchq(*command, cwd=workspace.root)
+        assert done.returncode == 2
+        assert "there is no series before v1 in the order of upstream.lock" in done.stderr
+        assert "hint: Name the one to take: there is one on v2." in done.stderr

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import CommandLine
@@ -313,3 +314,35 @@ def test_what_does_not_apply_to_its_own_base_says_how_to_get_at_it(
     assert "hint: `patchq show eleven.patch --tag v1` prints it" in done.stderr
     assert patchq("show", "eleven.patch", "--tag", "v1", cwd=root).returncode == 0
     assert (series / "series").read_text() == "fine.patch\n"
+
+
+def test_next_names_first_what_is_under_way(root: Path, patchq: CommandLine) -> None:
+    stopped = patchq("rebase", "--from", "v1", "--onto", "v3", cwd=root)
+    assert stopped.returncode == 1, stopped.stderr
+    listed = " ".join(patchq("next", "v3", "--from", "v1", cwd=root).stdout.split())
+    first = "Blocks the build first: a rebase of v1 onto v3 is under way, stopped at ten.patch. "
+    assert first in listed
+    assert "`patchq rebase --continue`, `--skip` or `--abort` go on from there" in listed
+    assert "$ patchq rebase --continue" in listed
+    assert "rebase --onto" not in listed
+    patchq("rebase", "--abort", cwd=root)
+    patchq("resolve", "ten", "v2", cwd=root)
+    assert "first: ten.patch of v2 is being solved" in patchq("next", "v3", cwd=root).stdout
+
+
+def test_what_is_held_and_opened_as_json(root: Path, patchq: CommandLine) -> None:
+    def shown(*words: str) -> dict[str, Any]:
+        document = json.loads(patchq(*words, "--json", cwd=root).stdout)
+        assert document.pop("schema").startswith("patchq.")
+        return dict(document)
+
+    follower = {"name": "eleven.patch", "follows": ["ten.patch"]}
+    held = [{"name": "ten.patch", "follows": []}, follower]
+    assert shown("resolve") == {"series": "v2", "held": held, "opened": None}
+    place = str(root / ".patchq/worktree")
+    opened = {"name": "ten.patch", "conflicts": ["app.py"], "worktree": place}
+    assert shown("revive", "ten") == {"series": "v2", "held": None, "opened": opened}
+    assert shown("resolve", "--abort") == {"series": "v2", "held": None, "opened": None}
+    assert shown("resolve", "ten")["opened"] == opened
+    solve(root, "line X", "line X, as a word")
+    assert shown("resolve", "--continue")["order"] == ["ten.patch", "fine.patch"]

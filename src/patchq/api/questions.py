@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patchq.api.opened import OpenWorkspace, Progress, quiet
+from patchq.api.opened import OpenWorkspace, Progress, quiet, refuse_under_way
+from patchq.errors import PatchqError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,11 +228,22 @@ class Questions(OpenWorkspace):
         return newer_tags(self.lock, upstream_tags(self.upstream_refs), pre=pre)
 
     def next(self, tag: str, series: str | None = None, *, progress: Progress = quiet) -> WorkList:
-        """What the locked base ``tag`` asks for, from ``series`` (default: the one before)."""
+        """What the locked base ``tag`` asks for, from ``series`` (default: the one before).
+
+        If a rebase, a resolve or an edit is under way, that comes first.
+        """
         from patchq.engine.release.work_list import work_list
+        from patchq.model.release import WorkItem, WorkSection
 
         project = self.project
-        return work_list(project, series or project.series_before(tag), tag, progress)
+        work = work_list(project, series or project.series_before(tag), tag, progress)
+        try:
+            refuse_under_way(self.files)
+        except PatchqError as error:
+            words = f"{error.message}. {error.hint}"
+            first = WorkItem(WorkSection.BLOCKS, "first", words, (), "patchq status")
+            return replace(work, items=(first, *work.items))
+        return work
 
     def notes(
         self,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patchq.cli.options import TagArgument, patch_or_tag
-from patchq.cli.series_edits import written_words
+from patchq.cli.options import Json, TagArgument, patch_or_tag
+from patchq.cli.series_edits import say_edited
 from patchq.cli.session import Session, session
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.solving.resolve import HeldPatches, OpenedConflict
-    from patchq.engine.series.edits import Edited
 
 
 def resolve(
@@ -22,7 +21,10 @@ def resolve(
     go_on: Annotated[
         bool, typer.Option("--continue", help="Take what was solved in the worktree.")
     ] = False,
-    abort: Annotated[bool, typer.Option("--abort", help="Leave the patch held.")] = False,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Leave the patch out of the series.")
+    ] = False,
+    json: Json = False,
 ) -> int:
     """Solve the conflict of a held patch.
 
@@ -47,50 +49,65 @@ def resolve(
     if sum((bool(name), go_on, abort)) > 1:
         raise typer.BadParameter("give a patch, --continue or --abort")
     if go_on:
-        _say(run, run.api.continue_resolve())
+        say_edited(context, run.api.continue_resolve(), dry_run=False, as_json=json)
         return 0
     if abort:
         left = run.api.abort_resolve()
-        typer.echo(
-            f"{left.name} stays out of the series on {left.tag}"
-            if left
-            else "what was being solved is forgotten; series/ is as it was"
-        )
+        if json:
+            _print_json(left.tag if left else None)
+        elif left:
+            typer.echo(f"{left.name} stays out of the series on {left.tag}")
+        else:
+            typer.echo("what was being solved is forgotten; series/ is as it was")
         return 0
     series = tag or run.newest_series
     if name is None:
-        return _list(run, series)
+        return _list(run, series, as_json=json)
     opened = run.api.resolve(name, series)
     if isinstance(opened, OpenedConflict):
-        return say_opened(opened, series)
-    _say(run, opened)
+        return say_opened(run, opened, series, as_json=json)
+    say_edited(context, opened, dry_run=False, as_json=json)
     return 0
 
 
-def say_opened(opened: OpenedConflict, tag: str) -> int:
+def say_opened(run: Session, opened: OpenedConflict, tag: str, *, as_json: bool) -> int:
     """Say what there is to solve and how to go on; the exit status."""
+    from patchq.engine.rebase.session import WORKTREE
     from patchq.engine.rebase.solving.state import WAYS_ON
 
+    if as_json:
+        name, worktree = opened.report.name, str(run.workspace.state_dir / WORKTREE)
+        found = {"name": name, "conflicts": list(opened.conflicts), "worktree": worktree}
+        _print_json(tag, opened=found)
+        return 1
     typer.echo(f"{opened.report.name} conflicts on {tag} in {', '.join(opened.conflicts)}")
     typer.echo(WAYS_ON)
     return 1
 
 
-def _say(run: Session, edited: Edited) -> None:
-    run.say_notes(edited.notes)
-    typer.echo(f"{edited.new.tag}: {written_words(edited.changes, dry_run=False)}")
+def _print_json(
+    tag: str | None,
+    *,
+    held: list[dict[str, Any]] | None = None,
+    opened: dict[str, Any] | None = None,
+) -> None:
+    from patchq.cli import output
+
+    output.document("resolve", {"series": tag, "held": held, "opened": opened})
 
 
-def _list(run: Session, tag: str) -> int:
+def _list(run: Session, tag: str, *, as_json: bool) -> int:
     found = run.api.held(tag)
-    if not (found.roots or found.followers):
+    rows = {**dict.fromkeys(found.roots, ()), **found.followers}
+    if as_json:
+        _print_json(tag, held=[{"name": n, "follows": list(after)} for n, after in rows.items()])
+        return int(bool(rows))
+    if not rows:
         typer.echo(f"nothing is held on {tag}")
         return 0
     typer.echo(f"held on {tag}: {held_words(found)}")
-    for name in found.roots:
-        typer.echo(f"  {name}")
-    for name, leaders in found.followers.items():
-        typer.echo(f"  {name} follows {', '.join(leaders)}")
+    for name, leaders in rows.items():
+        typer.echo(f"  {name} follows {', '.join(leaders)}" if leaders else f"  {name}")
     return 1
 
 

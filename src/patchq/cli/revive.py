@@ -34,7 +34,7 @@ def revive(
     run = session(context)
     opened = run.api.revive(name, tag, dry_run=dry_run)
     if isinstance(opened, OpenedConflict):
-        return say_opened(opened, tag or run.newest_series)
+        return say_opened(run, opened, tag or run.newest_series, as_json=json)
     say_edited(context, opened, dry_run=dry_run, as_json=json)
     return 0
 

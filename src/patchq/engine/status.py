@@ -27,7 +27,7 @@ from patchq.model.workspace import Workspace
 
 _Found = TypeVar("_Found")
 
-_NOT_WHOLE = "the worktree is missing or incomplete: `patchq {} --continue` sets it up again"
+_NOT_WHOLE = "the worktree is missing or incomplete: {} sets it up again"
 _NO_UPSTREAM = "the upstream is not available locally"
 
 
@@ -132,7 +132,9 @@ def _rebase(
         worktree=worktree,
         unmerged=unsolved.unmerged if unsolved else (),
         marked=unsolved.marked if unsolved else (),
-        problem=None if unsolved or not worktree else _NOT_WHOLE.format("rebase"),
+        problem=None
+        if unsolved or not worktree
+        else _NOT_WHOLE.format("`patchq rebase --continue`"),
     )
 
 
@@ -158,7 +160,7 @@ def _resolve(workspace: Workspace, project: Project | None) -> ResolveStatus | N
         conflicts=conflicts,
         unmerged=left.unmerged if left else (),
         marked=left.marked if left else (),
-        problem=None if left else _NOT_WHOLE.format("resolve"),
+        problem=None if left else _NOT_WHOLE.format("`patchq resolve --continue`"),
     )
 
 

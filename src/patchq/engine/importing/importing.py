@@ -232,7 +232,7 @@ class Importer:
                 "it names no author, and git does not know who you are",
                 where=Where(given.place),
                 hint="Say who made it with --author 'Name <mail>', or tell git who you are: "
-                "git config --global user.name 'Name', and user.email.",
+                "`git config --global user.name 'Name'`, and user.email.",
             )
         raw = self._mailer.mail(
             self._objects.tree_of(applied.before),

@@ -90,7 +90,7 @@ _NOT_A_PATCH = (
     (
         re.compile(rb"^\*{15}.*\r?\n\*\*\* \d+(?:,\d+)? \*\*\*\*", re.M),
         "a context diff",
-        "Make it again with `diff -u`, or convert it: filterdiff --format=unified.",
+        "Make it again with `diff -u`, or convert it: `filterdiff --format=unified`.",
     ),
 )
 _NORMAL_DIFF = re.compile(rb"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] ", re.M)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.decided import as_decided
 from patchq.engine.rebase.new_series import new_series
+from patchq.engine.rebase.operation import load
 from patchq.engine.rebase.rebase import Rebased, judge_series, quiet
 from patchq.engine.rebase.series_run import Progress
 from patchq.engine.release.gates import GateReader, compare_gates
@@ -20,7 +22,7 @@ from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import PatchqError, UnavailableError
+from patchq.errors import InputError, PatchqError, UnavailableError
 from patchq.model.pins import PinState, compare_pin
 from patchq.model.release import (
     ANSWER_WORDS,
@@ -46,6 +48,7 @@ from patchq.model.verdict import (
     Verdict,
 )
 from patchq.model.verification import Verification
+from patchq.model.workspace import Workspace
 
 _FITTING = (PinState.EQUAL, PinState.INSIDE, PinState.FREE)
 """How a pin may stand to what upstream requires without being looked at."""
@@ -98,6 +101,7 @@ class _Builder:
         self._report: Report = judged.report
         self._onto = span.new.name
         self._is_written = self._onto in project.workspace.series_names()
+        self._rebase = _rebase_command(project.workspace, self._onto)
         self.fine: list[str] = []
         self.folded: list[str] = []
 
@@ -138,7 +142,7 @@ class _Builder:
         if patch.action is Action.REVIEW:
             if self._is_written:
                 return f"patchq resolve {patch.name}{self._in_series()}"
-            return f"patchq rebase --onto {self._onto}"
+            return self._rebase
         return f"patchq why {patch.name} --onto {self._onto}"
 
     def _memory(self) -> Iterator[WorkItem]:
@@ -279,12 +283,19 @@ class _Builder:
                 REQUIRES,
                 change.text + _pinned(change, file),
                 commits.evidence(change),
-                (edit if self._is_written else f"patchq rebase --onto {self._onto}")
-                if to_decide
-                else None,
+                (edit if self._is_written else self._rebase) if to_decide else None,
             )
         for words in self._report.requirements.unknown:
             yield WorkItem(WorkSection.READ, REQUIRES, words)
+
+
+def _rebase_command(workspace: Workspace, onto: str) -> str:
+    waiting = None
+    with suppress(InputError):  # damaged: whoever goes on with it is told
+        waiting = load(workspace)
+    if waiting is not None and waiting.onto == onto:
+        return "patchq rebase --continue"
+    return f"patchq rebase --onto {onto}"
 
 
 def _pinned(change: RequirementChange, file: str) -> str:

@@ -36,12 +36,15 @@ class Project:
 
         Raises :class:`InputError` if there is none.
         """
-        have = set(self.workspace.series_names())
+        have = self.workspace.series_names()
         earlier = [base.name for base in self.lock.previous(onto) if base.name in have]
         if not earlier:
+            others = ", ".join(name for name in have if name != onto)
             raise InputError(
                 f"there is no series before {onto} in the order of upstream.lock",
-                hint="Name one with --from, or start one: `patchq import FILE… --tag TAG`.",
+                hint=f"Name the one to take: there is one on {others}."
+                if others
+                else "Start one on an earlier base: `patchq import FILE… --tag TAG`.",
             )
         return earlier[-1]
 
