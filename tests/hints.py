@@ -47,7 +47,7 @@ def faults(text: str, running: str | None) -> Iterator[str]:
     ``running`` one; to any, if that is not known.
     """
     known = options_of(running) if running in COMMANDS else ANY
-    at = 0
+    at, foreign = 0, False
     for match in _QUOTED.finditer(text):
         yield from _missing(text[at : match.start()], known)
         at = match.end()
@@ -57,10 +57,12 @@ def faults(text: str, running: str | None) -> Iterator[str]:
             if name is not None and name not in COMMANDS:
                 yield f"patchq {name}"
                 continue
-            own = options_of(name)
+            own, foreign = options_of(name), False
             known = known | own
             yield from _missing(match[1], own)
-        elif words and words[0].startswith("--"):
+        elif words[:1] == ["git"]:
+            foreign = True  # and so are the options named after it
+        elif words and words[0].startswith("--") and not foreign:
             yield from _missing(match[1], known)
     yield from _missing(text[at:], known)
 

@@ -355,3 +355,22 @@ def test_the_oldest_base_has_no_series_before_it(patchq: CommandLine, workspace:
         assert done.returncode == 2
         assert "there is no series before v1 in the order of upstream.lock" in done.stderr
         assert "hint: Name the one to take: there is one on v2." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (b"tw\xff.patch", r"there is no file tw\xff.patch"),
+        (b"new.patch -R\xff", r"bad option '-R\xff' after the patch's name"),
+        (b"-\xff.patch", r"'-\xff.patch' cannot be a patch's name"),
+    ],
+)
+def test_bytes_that_are_not_utf8_are_shown_in_one_way(
+    patchq: CommandLine, workspace: Workspace, line: bytes, shown: str
+) -> None:
+    (workspace.series_path("v2") / "series").write_bytes(line + b"\n")
+    for command in (("list",), ("verify",), ("lint",), ("lint", "--json"), ("status",)):
+        done = patchq(*command, cwd=workspace.root, fresh=command == ("list",))
+        said = " ".join((done.stdout + done.stderr).replace("\\\\", "\\").split())
+        assert "udcff" not in said
+    assert shown in patchq("lint", cwd=workspace.root).stdout

@@ -109,9 +109,9 @@ def test_an_unknown_name_gets_near_matches() -> None:
         (b"x\x1b[31m.patch", "holds a control character"),
         ("x\x80.patch".encode(), "holds a control character"),
         (b"x.patch #+a\x7f", "bad guard"),
-        (b"/x.patch", "not a file"),
-        (b"../x.patch", "not a file"),
-        (b"a/../../x.patch", "not a file"),
+        (b"/x.patch", "not a path below"),
+        (b"../x.patch", "not a path below"),
+        (b"a/../../x.patch", "not a path below"),
     ],
 )
 def test_a_broken_line_is_named(line: bytes, message: str) -> None:

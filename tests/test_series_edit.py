@@ -195,7 +195,7 @@ def test_of_a_live_patch_and_a_record_the_live_one_is_dropped(bench: Bench) -> N
 
 def test_a_renamed_patch_keeps_its_bytes_and_is_followed(stack: Bench) -> None:
     before = stack.files()
-    done = stack.json("rename", "second.patch", "better name")
+    done = stack.json("rename", "second.patch", "better-name")
     assert done["removed"] == ["second.patch"]
     after = stack.files()
     assert after["better-name.patch"] == before["second.patch"]
@@ -205,6 +205,35 @@ def test_a_renamed_patch_keeps_its_bytes_and_is_followed(stack: Bench) -> None:
     assert "already" in stack.run("rename", "first.patch", "third", code=2)
     said = stack.run("rename", "frist.patch", "x", code=2)
     assert "Did you mean first.patch" in said
+    stack.run("rename", "third.patch", "0001-sub.diff")
+    assert "0001-sub.patch" in stack.files()
+
+
+def test_what_can_be_no_name_is_refused_with_the_reason(stack: Bench) -> None:
+    """By every command that takes a new name."""
+    before = stack.files()
+    file = str(stack.workspace.series_path("v1") / "first.patch")
+    for wanted, why, example in (
+        ("a b/c", "it holds a space", "a-b-c.patch"),
+        ("better name", "it holds a space", "better-name.patch"),
+        ("-x", "it begins with '-'", "x.patch"),
+        ("../x", "it is not a path below the directory of the series", "x.patch"),
+        ("x#+y", "it holds a '#'", "x-+y.patch"),
+        ("x\ty", "it holds a control character", "x-y.patch"),
+        ("", "it is empty", "fix.patch"),
+        ("sub/", "it is empty", "sub.patch"),
+        ("x" * 300, "it has more than 255 bytes", f"{'x' * 100}.patch"),
+    ):
+        for words in (
+            ("rename", "second.patch", "--", wanted),
+            ("new", "-m", "Do it", "--", wanted),
+            ("split", "third.patch", "--take", "a.txt", f"--into={wanted}"),
+            ("import", file, f"--name={wanted}", "--tag", "v1"),
+        ):
+            said = stack.run(*words, code=2)
+            assert f"error: {wanted!r} cannot be a patch's name: {why}" in said, words
+            assert f"hint: For example: {example}\n" in said
+    assert stack.files() == before
 
 
 # -- move ------------------------------------------------------------------------------------------

@@ -207,11 +207,11 @@ class Editing(OpenWorkspace):
         With ``new``, a name and a subject, there is an empty commit for a new patch on top.
         """
         from patchq.engine.edit.session import NewPatch, begin
-        from patchq.engine.series.naming import patch_name
+        from patchq.engine.series.naming import asked_name
 
         series = series or self.newest_series
         (opened,) = self.named([upto], series) if upto is not None else (None,)
-        patch = NewPatch(patch_name(new[0]), new[1]) if new else None
+        patch = NewPatch(asked_name(new[0]), new[1]) if new else None
         with self.writing():
             chosen = self.chosen_guards(series, guards, variants)
             return begin(self.project, series, opened, chosen, patch)

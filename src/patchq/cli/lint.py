@@ -11,6 +11,7 @@ from patchq.cli import output
 from patchq.cli.session import session
 from patchq.model.words import counted
 from patchq.model.workspace import LOCK
+from patchq.report.text import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def lint(
     if as_json:
         _print_json(findings)
     else:
-        typer.echo(_text(findings, counts, series))
+        typer.echo(spelled(_text(findings, counts, series)))
     if counts[Severity.ERROR]:
         raise typer.Exit(1)
 
@@ -75,7 +76,7 @@ def _print_json(findings: Sequence[Finding]) -> None:
             "code": finding.code.value,
             "file": finding.where.file,
             "line": finding.where.line,
-            "text": finding.text,
+            "text": spelled(finding.text),
             "fixable": finding.fixable,
         }
         for finding in findings

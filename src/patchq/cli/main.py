@@ -17,6 +17,7 @@ from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import open_closed, tolerant, write_error
 from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
+from patchq.report.text import spelled
 from patchq.signals import Interrupted
 
 INTERRUPTED = 130
@@ -201,7 +202,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _say(text: str, label: str = "error") -> None:
-    typer.echo(f"{label}: {text}", err=True)
+    typer.echo(f"{label}: {spelled(text)}", err=True)
 
 
 def _words(error: OSError) -> str:

@@ -24,6 +24,7 @@ from patchq.files import replace_file
 from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
+from patchq.report.text import spelled
 
 if TYPE_CHECKING:
     from patchq.model.lock import Lock
@@ -124,7 +125,7 @@ class Session:
         """Say something on stderr that is neither result nor error."""
         if self.quiet:
             return
-        typer.echo(f"patchq: {text}", err=True)
+        typer.echo(f"patchq: {spelled(text)}", err=True)
 
     def say_notes(self, notes: Iterable[str]) -> None:
         """Say what an edit has to say; what stays true after it, once a workspace."""

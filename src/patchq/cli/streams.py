@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import register_error
 from io import BufferedWriter, FileIO, RawIOBase, TextIOWrapper
 from typing import Any, BinaryIO, TextIO, cast
 
-from patchq.report.text import displayable
+from patchq.report.text import displayable, readable
 
 _errors: list[OSError] = []
 
@@ -85,6 +86,19 @@ class _TerminalBytes(RawIOBase):
         self._terminal.flush()
 
 
+def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
+    r"""What a stream cannot show, as escapes: a byte that is not UTF-8 as ``\xNN``."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = readable(error.object[error.start : error.end])
+    encoded = text.encode(error.encoding, "backslashreplace")
+    return encoded, error.end
+
+
+_ESCAPED = "patchq.escaped"
+register_error(_ESCAPED, _escape)
+
+
 def tolerant(stream: TextIO) -> TextIO:
     """``stream`` so that a reader who leaves (``| head``) changes neither work nor exit code.
 
@@ -95,7 +109,7 @@ def tolerant(stream: TextIO) -> TextIO:
     outlet = _Outlet(stream.fileno(), "w", closefd=False)
     settings: dict[str, Any] = {
         "encoding": stream.encoding,
-        "errors": "backslashreplace",
+        "errors": _ESCAPED,
         "line_buffering": stream.line_buffering,
     }
     if stream.isatty():

@@ -6,6 +6,7 @@ the name, ``#+name`` and ``#-name``, which quilt and dpkg-source take for a comm
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from patchq.errors import InputError, Where
 from patchq.model.nearest import did_you_mean
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LONGEST = 255
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
 _GUARDS = re.compile(rb"(?:\s*#[-+]\S+)*\s*")
 _STRIP = re.compile(r"-p([0-9]{1,3})$")
@@ -264,25 +266,32 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
     )
 
 
+def name_fault(name: str) -> str | None:
+    """Why no patch in a series can be called ``name``; None if one can."""
+    if _CONTROL.search(name):
+        return "holds a control character"
+    if any(character.isspace() for character in name):
+        return "holds a space, at which a name ends in a series file"
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        return "is not a path below the directory of the series"
+    if name.startswith("-"):
+        return "begins with '-', as an option does"
+    if "#" in name:
+        return "holds a '#', with which a guard or a comment begins"
+    if any(len(os.fsencode(part)) > _LONGEST for part in name.split("/")):
+        return f"has more than {_LONGEST} bytes, which no file name may have"
+    return None
+
+
 def check_name(name: str, here: Where) -> None:
     """Raise :class:`InputError` if ``name`` cannot be the name of a patch in a series."""
-    if _CONTROL.search(name):
+    fault = name_fault(name)
+    if fault is not None:
         raise InputError(
-            f"{name!r} holds a control character",
+            f"{name!r} cannot be a patch's name: it {fault}",
             where=here,
-            hint="Write the name in printable characters, and rename the file if there is one.",
-        )
-    if any(part in ("", ".", "..") for part in name.split("/")):
-        raise InputError(
-            f"{name!r} is not a file in the directory of the series",
-            where=here,
-            hint="Name the patch by its path below the series, without '..' or a leading slash.",
-        )
-    if name.startswith("-") or "#" in name:
-        raise InputError(
-            f"{name!r} cannot be a patch's name",
-            where=here,
-            hint="A name begins without '-' and holds no '#'; put a space before a guard.",
+            hint="A name is a path below the series, of printable characters; a guard stands "
+            "behind it, after a space.",
         )
 
 

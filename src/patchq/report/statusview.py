@@ -11,6 +11,7 @@ from patchq.model.status import EditStatus, RebaseStatus, ResolveStatus, Status
 from patchq.report.document import render_document
 from patchq.report.stopped import render_stop
 from patchq.report.terminal import Writer
+from patchq.report.text import spelled
 
 SCHEMA = "patchq.status/1"
 
@@ -61,7 +62,7 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         if (more := len(each.resurfaced) - _MOST) > 0:
             yield "resurfaced", f"{more} more: `patchq report {each.tag}` shows them"
         if each.problem:
-            yield "broken", each.problem
+            yield "broken", spelled(each.problem)
     for name in status.unlocked:
         yield "unlocked", f"series/{name} is on no base of upstream.lock: `patchq lock {name}`"
     if last := status.last:
@@ -133,7 +134,7 @@ def render_status_json(status: Status) -> str:
                 "patches": each.patches,
                 "held": [{"name": name, "verdict": kind.value} for name, kind in each.held],
                 "resurfaced": list(each.resurfaced),
-                "problem": each.problem,
+                "problem": each.problem and spelled(each.problem),
             }
             for each in status.series
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _KEPT = re.compile(r"[^\t\n]+")
+_QUOTED = re.compile(r"\\udc([89a-f][0-9a-f])")
 
 
 def readable(text: str) -> str:
@@ -14,6 +15,15 @@ def readable(text: str) -> str:
     'caf\\xe9.c'
     """
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def spelled(message: str) -> str:
+    r"""``message`` with such bytes in one spelling, also those that ``repr`` quoted.
+
+    >>> spelled("no caf\udce9, and no " + repr("caf\udce9"))
+    "no caf\\xe9, and no 'caf\\xe9'"
+    """
+    return _QUOTED.sub(r"\\x\1", readable(message))
 
 
 def printable(text: str) -> str:

@@ -11,7 +11,7 @@ from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import LIMIT, Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
-from patchq.engine.series.naming import patch_name
+from patchq.engine.series.naming import asked_name, patch_name
 from patchq.engine.series.restack import Restacker, changes, settles
 from patchq.engine.series.stack import below
 from patchq.engine.workspace.project import Project
@@ -175,7 +175,7 @@ class Backporter:
 
     def _own_name(self, change: UpstreamChange) -> str:
         """The name asked for; of several changes, the first has it."""
-        name = patch_name(self._terms.name) if self._terms.name is not None else None
+        name = asked_name(self._terms.name) if self._terms.name is not None else None
         if name is None or name in self._new:
             return self._proposed_name(change)
         if name in self._series.names:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from patchq.engine.edit.commits import PatchCommit, read_patch_commit, with_change
 from patchq.engine.edit.state import WORKTREE, Edit
 from patchq.engine.series.message import slug, wording
-from patchq.engine.series.naming import patch_name
+from patchq.engine.series.naming import asked_name
 from patchq.errors import FindingsError
 from patchq.git.objects import EMPTY_TREE, Entries
 from patchq.git.store import Store
@@ -93,7 +93,7 @@ class Identifier:
         if source is not None and keeps and source not in taken:
             return source
         if told is not None and told not in self._old.series.names:
-            wanted = patch_name(told) if "/" not in told else told
+            wanted = asked_name(told)
         elif source is not None and commit.subject == self.commit(source).subject:
             wanted = source
         else:

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import IO, cast
 
 from patchq.engine.series.message import slug
-from patchq.engine.series.naming import patch_name
+from patchq.engine.series.naming import asked_name, patch_name
 from patchq.errors import InputError, Where
 from patchq.model.diff_layout import FileSection, find_diff, layout, split_lines
 from patchq.model.header import Header
@@ -150,7 +150,7 @@ def read_given(
     raw, title, notices = _unpacked(file, raw)
     parts = _parts(raw)
     if len(parts) == 1:
-        given = _given(parts[0], file, patch_name(name or title))
+        given = _given(parts[0], file, asked_name(name) if name is not None else patch_name(title))
         return (_numbered(given),), (*notices, *_prose_notice(given))
     noun = "mail" if all(_MBOX.match(part.raw) for part in parts) else "patch"
     if name is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from patchq.engine.series.header_edit import add_field, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
-from patchq.engine.series.naming import patch_name
+from patchq.engine.series.naming import asked_name
 from patchq.engine.series.records import record_of, vanished, with_lineage
 from patchq.engine.series.restack import DirectoryChanges, Restacker, Work, changes, settles
 from patchq.engine.series.stack import PatchRefusedError
@@ -133,7 +133,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
 def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
     """The series with patch ``name`` called ``wanted``, where others require it too."""
     old = project.workspace.load(tag)
-    target = patch_name(wanted) if "/" not in wanted else wanted
+    target = asked_name(wanted)
     entry = old.series.entry(name)
     if target in old.series.names:
         raise InputError(f"{target} is in the series already", where=old.series.where)
@@ -211,7 +211,7 @@ def split(
     all of it is.
     """
     old = project.workspace.load(tag)
-    target = patch_name(wanted)
+    target = asked_name(wanted)
     if target in old.series.names:
         raise InputError(f"{target} is in the series already", where=old.series.where)
     patch, entry = old.patches[old.series.entry(name).name], old.series.entry(name)
