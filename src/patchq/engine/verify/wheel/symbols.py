@@ -141,9 +141,9 @@ def read_exports(text: str) -> Exports:
     if not any(map(_OF_TORCH.match, symbols)):
         raise InputError(
             "standard input has no symbol of PyTorch",
-            hint="In the image: nm -D --defined-only $(python3 -c "
+            hint="In the image: `nm -D --defined-only $(python3 -c "
             "'import torch; print(torch.__path__[0])')/lib/*.so | patchq verify --wheel FILE "
-            "--torch -",
+            "--torch -`.",
         )
     return Exports("standard input", frozenset(symbols))
 
