@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import random
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
-from patchq.engine.languages.tokens import Tokens
+from patchq.engine.languages.matching import SequenceMatcher
+from patchq.engine.languages.tokens import Family, Tokens, brackets, coded_lines, tokenize
 from patchq.engine.series.hunks import Unit
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entry
@@ -369,3 +372,35 @@ def test_a_glance_at_the_text(
     )
     unit = Unit("f", (1,), {"f": old}, {"f": new})
     assert TextCheck(store.objects).state(unit, {"f": here}) is state
+
+
+PIECES = (
+    *("if x:", "  ", "\n", "\n", "#", "//", "/*", "*/", '"', "'", '"""', "'''", "\\", "r", "\t"),
+    *("(", ")", "[", "]", "{", "}", "name", "1.5e", "\xe9", "\r\n", "\f", "*", "/", "=", ";"),
+)
+
+
+@pytest.mark.parametrize("kind", Family)
+def test_lines_with_code_are_those_on_which_tokens_begin(kind: Family) -> None:
+    chance = random.Random(1)
+    for _ in range(400):
+        text = "".join(chance.choices(PIECES, k=60)).encode("latin-1")
+        tokens = tokenize(kind, text)
+        lines = coded_lines(kind, text)
+        assert {number for number, line in enumerate(lines) if line} == set(tokens.lines), text
+        if kind is Family.PYTHON:
+            found = [bracket for line in lines for bracket in brackets(line)]
+            assert found == [token for token in tokens.texts if token in b"()[]{}"], text
+
+
+def test_the_compiled_matcher_gives_what_difflib_gives() -> None:
+    chance = random.Random(1)
+    for size in (5, 40, 300):
+        for _ in range(40):
+            old = [b"%d" % chance.randrange(size // 3 + 2) for _ in range(size)]
+            new = [line if chance.random() < 0.8 else b"new" for line in old]
+            del new[:: chance.randrange(5, 9)]
+            ours, plain = SequenceMatcher(None, old, new), difflib.SequenceMatcher(None, old, new)
+            assert [tuple(code) for code in ours.get_opcodes()] == plain.get_opcodes()
+            assert ours.ratio() == plain.ratio()
+            assert ours.quick_ratio() == plain.quick_ratio()

@@ -62,7 +62,7 @@ class Judge:
         paths = sorted(paths)
         span.expect(path for path in paths if span.covers(path))
         self._span = span
-        self._references = References(span, paths)
+        self.references = References(span, paths)
         self._objects = span.store.objects
         self._merges = Merges(span)
         self._walker = HistoryWalker(span)
@@ -71,10 +71,6 @@ class Judge:
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
-
-    def look_up(self) -> None:
-        """Find now what is found once for all the patches."""
-        self._references.look_up()
 
     def is_elsewhere(self, patch: Patch) -> bool:
         """Whether code that ``patch`` edits moved: a missing path says nothing then."""
@@ -236,7 +232,7 @@ class Judge:
     def _lost_references(self, facts: CaseFacts) -> list[LostReference]:
         """The files that the patch edits and that nothing names any more."""
         edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
-        return [lost for path in edited if (lost := self._references.lost(path)) is not None]
+        return [lost for path in edited if (lost := self.references.lost(path)) is not None]
 
     # -- the merge is empty, or collides -----------------------------------------------------
 

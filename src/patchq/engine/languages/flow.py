@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from patchq.engine.languages.live import code_tokens
-from patchq.engine.languages.tokens import Family, Tokens, family
+from patchq.engine.languages.live import code_lines
+from patchq.engine.languages.tokens import Family, brackets, family, tokenize
 
 NEVER = 1_000
 """Added for a line that a jump before it keeps from being reached."""
@@ -54,11 +54,11 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
     kind = family(path)
     lines = text.split(b"\n")
     if kind is Family.C:
-        below = _by_braces(code_tokens(path, text), text)
+        below = _by_braces(text)
         parts = _parts(lines)
         below = [one + part for one, part in zip(below, parts, strict=True)]
     else:
-        inside = _in_brackets(code_tokens(path, text)) if kind is Family.PYTHON else frozenset()
+        inside = _in_brackets(code_lines(path, text)) if kind is Family.PYTHON else frozenset()
         below = list(_by_indentation(lines, inside))
         if kind is Family.OTHER:
             below = [one + more for one, more in zip(below, _by_words(lines), strict=True)]
@@ -114,7 +114,8 @@ class _Block:
             self.words.clear()
 
 
-def _by_braces(tokens: Tokens, text: bytes) -> list[int]:
+def _by_braces(text: bytes) -> list[int]:
+    tokens = tokenize(Family.C, text)
     counts = [0] * (text.count(b"\n") + 1)
     directives = _directives(text)
     open_ = [_Block(b"", 0)]
@@ -157,15 +158,18 @@ def _directives(text: bytes) -> set[int]:
     return found
 
 
-def _in_brackets(tokens: Tokens) -> frozenset[int]:
+def _in_brackets(lines: list[bytes]) -> frozenset[int]:
     """The lines of Python that go on with what a bracket opened."""
     inside: set[int] = set()
     depth, last = 0, -1
-    for token, line in zip(tokens.texts, tokens.lines, strict=True):
-        if line != last and depth > 0:
-            inside.update(range(last + 1, line + 1))
-        last = line
-        depth = max(depth + (token in (b"(", b"[", b"{")) - (token in (b")", b"]", b"}")), 0)
+    for number, line in enumerate(lines):
+        if not line:
+            continue
+        if depth > 0:
+            inside.update(range(last + 1, number + 1))
+        last = number
+        for bracket in brackets(line):
+            depth = max(depth + (1 if bracket in b"([{" else -1), 0)
     return frozenset(inside)
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
+from patchq.engine.languages.tokens import Family, coded_lines, family
 
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
 _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
+_MAY_NEVER = re.compile(rb"(?:if|while)\s*\(?\s*(?:0|false)", re.IGNORECASE)
 _CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
 
 
 @lru_cache(maxsize=16)
-def code_tokens(path: str, text: bytes) -> Tokens:
-    """The tokens of a file, but for those in strings of many lines."""
+def code_lines(path: str, text: bytes) -> list[bytes]:
+    """The lines of a file, stripped; empty where no code begins, in strings of many lines too."""
     kind = family(path)
     if kind is Family.PYTHON:
         text = _TRIPLE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
-    return tokenize(kind, text)
+    return coded_lines(kind, text)
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +29,9 @@ def live_lines(path: str, text: bytes) -> frozenset[int]:
     """The (0-based) lines with code that may run: none in a comment or a string of many lines,
     below ``if False``, or in a part that the preprocessor leaves out (``#if 0``)."""
     lines = text.split(b"\n")
-    live = frozenset(code_tokens(path, text).lines) - _never_run(lines)
+    live = frozenset(number for number, line in enumerate(code_lines(path, text)) if line)
+    if _MAY_NEVER.search(text):
+        live -= _never_run(lines)
     return live - _left_out(lines) if family(path) is Family.C else live
 
 

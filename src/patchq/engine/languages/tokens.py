@@ -6,6 +6,7 @@ No parser: any text gives tokens, also a part of a file, or one of a language we
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -29,11 +30,14 @@ _FAMILIES = {
     **dict.fromkeys(_C.split(), Family.C),
 }
 
-_TOKEN = rb"[A-Za-z_]\w*|\d[\w.]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[^\s\w]"
+_STRING = rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+_TOKEN = rb"[A-Za-z_]\w*|\d[\w.]*|" + _STRING + rb"|[^\s\w]"
 _SKIP = {Family.C: rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"}
 _PATTERNS = {
     family: re.compile(_SKIP.get(family, rb"#[^\n]*|") + b"(" + _TOKEN + b")") for family in Family
 }
+_C_COMMENT = re.compile(_SKIP[Family.C] + _STRING)
+_BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
 NAME, STRING = b"i", b"s"
 """The shapes of a name and of a string."""
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
@@ -99,6 +103,31 @@ def tokenize(kind: Family, text: bytes) -> Tokens:
             texts.append(token)
             lines.append(line)
     return Tokens(tuple(texts), tuple(lines))
+
+
+def coded_lines(kind: Family, text: bytes) -> list[bytes]:
+    """The lines of ``text`` as :func:`tokenize` reads them, stripped; empty where no token begins.
+
+    A comment that a line of Python ends with is left in it.
+    """
+    if kind is Family.C:
+        text = _C_COMMENT.sub(_blanked, text)
+        return [line.strip() for line in text.split(b"\n")]
+    if kind is Family.PYTHON:
+        text = _without_docstrings(text)
+    # no token spans lines, and what is no space begins one
+    lines = map(bytes.strip, text.split(b"\n"))
+    return [b"" if line[:1] == b"#" else line for line in lines]
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    """A comment without its text, every line kept; a string as it is."""
+    return b"\n" * match[0].count(b"\n") if match[0][:1] == b"/" else match[0]
+
+
+def brackets(line: bytes) -> Iterator[bytes]:
+    """The brackets in a line of Python that are in no string or comment."""
+    return filter(None, _BRACKET.findall(line))
 
 
 def _without_docstrings(text: bytes) -> bytes:

@@ -128,7 +128,7 @@ class SeriesRun:
         tied = [(name, other) for name in names for other in patches[name].header.requires]
         groups = independent({name: self._judge.reach(patches[name]) for name in names}, tied)
         parts = shares([group for group in groups if not set(open_).isdisjoint(group)], jobs)
-        self._judge.judge.look_up()
+        self._judge.judge.references.look_up()
         done: list[str] = []
 
         def told(_done: int, _of: int, name: str) -> None:

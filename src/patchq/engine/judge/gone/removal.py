@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 
+from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Definition, Outline, outline
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.tokens import Family, family, tokenize

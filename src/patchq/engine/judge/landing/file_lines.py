@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from hashlib import sha1
 
 from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.languages.flow import conditions
 from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends

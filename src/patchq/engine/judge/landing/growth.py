@@ -8,9 +8,9 @@ for, and nobody can tell by its text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 
+from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.tokens import Family, tokenize
 
 _OPEN, _CLOSE = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})

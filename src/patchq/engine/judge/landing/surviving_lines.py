@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import Enum
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ from patchq.engine.judge.landing.file_lines import (
     stands_at,
 )
 from patchq.engine.judge.line_search import is_telling
+from patchq.engine.languages.matching import SequenceMatcher
 
 _SAYS = re.compile(rb"\w")
 _COMPARES = re.compile(rb"\bnot\b|!(?!=)|[=!<>]=|(?<![<>-])[<>](?![<>])")
