@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -380,3 +381,34 @@ def test_a_pile_with_one_wrong_count_comes_in_by_one_command(bench: Bench) -> No
     assert bench.series().split() == names
     tree = bench.upstream.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
     assert bench.am(*names)[0] == tree
+
+
+NEWEST_FIRST = "`git log` prints the newest first"
+
+
+@pytest.mark.parametrize(
+    "form", [(), ("--parents",), ("--format=raw",), ("--oneline",), ("--format=email",)]
+)
+def test_what_stands_newest_first_is_read_from_its_end(bench: Bench, form: tuple[str, ...]) -> None:
+    """As the blobs prove: the one patch edits what the other one made."""
+    newest = bench.upstream.git("log", "-p", *form, f"v1..{two_commits(bench)[1]}")
+    done = bench.run("-", stdin=newest.decode())
+    assert done.returncode == 0, done.stderr
+    assert bench.series().splitlines()[-2:] == ["Say-ten.patch", "Say-twenty-77.patch"]
+    assert "newest" in done.stderr
+    assert "taken from its end, oldest first" in done.stderr
+
+
+def test_commits_that_share_no_file_go_by_their_dates(bench: Bench) -> None:
+    one = bench.upstream.detached("v1", "One", {"one.txt": "1\n"})
+    two = bench.upstream.detached(one, "Two", {"two.txt": "2\n"})
+    newest = bench.upstream.git("log", "-p", f"v1..{two}").decode()
+    done = bench.run("-", "--dry-run", stdin=newest)
+    assert f"{NEWEST_FIRST}, as its dates show: taken from its end, oldest first" in done.stderr
+    oldest = bench.upstream.git("log", "-p", "--reverse", f"v1..{two}").decode()
+    assert "first" not in bench.run("-", "--dry-run", stdin=oldest).stderr
+    same = re.sub("Date: .*", "Date:   Tue Jan 7 08:00:00 2025 +0000", newest)
+    done = bench.run("-", stdin=same)
+    assert "nothing in it proves its order: taken in the order of the stream" in done.stderr
+    assert "(`git log --reverse -p` prints the oldest first)" in done.stderr
+    assert bench.series().splitlines()[-2:] == ["Two.patch", "One.patch"]

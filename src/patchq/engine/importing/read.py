@@ -18,6 +18,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import IO, cast
 
+from patchq.engine.importing.stream_order import stream_order
 from patchq.engine.series.message import slug
 from patchq.engine.series.naming import asked_name, patch_name
 from patchq.errors import InputError, Where
@@ -141,7 +142,7 @@ class Given:
 def read_given(
     file: str, raw: bytes, name: str | None = None
 ) -> tuple[tuple[Given, ...], tuple[Notice, ...]]:
-    """The patches in a file, in the order in which they stand there.
+    """The patches in a file, in the order in which they stand there, or were made.
 
     Parts without a diff (a cover letter, a merge) are skipped with a notice. Raises
     :class:`InputError` where ``name`` is given for several patches, or for something that is no
@@ -160,10 +161,14 @@ def read_given(
             where=Where(file),
             hint="Leave --name out: each patch is then named by its subject.",
         )
+    read = [Patch("", part.raw) for part in parts]
+    order = stream_order([(patch.head, patch.diff) for patch in read])
+    if order.words:
+        notices.append(Notice(Where(file), order.words))
     patches: list[Given] = []
-    for number, part in enumerate(parts, 1):
+    numbered = [*enumerate(zip(parts, read, strict=True), 1)]
+    for number, (part, patch) in reversed(numbered) if order.backwards else numbered:
         place = f"{file}, {noun} {number}"
-        patch = Patch("", part.raw)
         if patch.diff:
             wanted = _name(patch.header) or f"{PurePath(title).stem}-{number}.patch"
             taken = {given.name for given in patches}
