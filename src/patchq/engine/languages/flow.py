@@ -7,9 +7,11 @@ says little by itself; a line that depends on more of them than it did may no lo
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 
 from patchq.engine.languages.live import code_lines
 from patchq.engine.languages.tokens import Family, brackets, family, tokenize
@@ -62,7 +64,10 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
         below = list(_by_indentation(lines, inside))
         if kind is Family.OTHER:
             below = [one + more for one, more in zip(below, _by_words(lines), strict=True)]
-    return tuple(one + len(_NARROWED.findall(line)) for one, line in zip(below, lines, strict=True))
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    for match in _NARROWED.finditer(text):
+        below[bisect_right(starts, match.start()) - 1] += 1
+    return tuple(below)
 
 
 def _parts(lines: list[bytes]) -> Iterator[int]:
@@ -174,7 +179,7 @@ def _in_brackets(lines: list[bytes]) -> frozenset[int]:
 
 
 def _by_indentation(lines: list[bytes], inside: frozenset[int]) -> Iterator[int]:
-    around: list[tuple[int, bool]] = []  # indentation of what is open, and whether it is one
+    around: list[tuple[int, int]] = []  # indentation of what is open, and how many are by then
     below = 0
     dead: int | None = None
     for number, line in enumerate(lines):
@@ -187,8 +192,9 @@ def _by_indentation(lines: list[bytes], inside: frozenset[int]) -> Iterator[int]
             dead = None
         while around and around[-1][0] >= indent:
             around.pop()
-        below = sum(guards for _, guards in around) + NEVER * (dead is not None)
-        around.append((indent, _GUARD.match(line) is not None))
+        guards = around[-1][1] if around else 0
+        below = guards + NEVER * (dead is not None)
+        around.append((indent, guards + (_GUARD.match(line) is not None)))
         if dead is None and _JUMP.match(line):
             dead = indent
         yield below
