@@ -468,6 +468,35 @@ def test_what_is_there_is_not_overwritten(
     assert "tree.tgz.sha256 is there already" in refused(patchq, workspace, other)
 
 
+def test_nothing_is_written_into_an_export_or_what_patchq_keeps(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path
+) -> None:
+    to = tmp_path / "tree"
+    export(patchq, workspace, to)
+    assert f"{to} is there already, an earlier export" in refused(patchq, workspace, to)
+    said = refused(patchq, workspace, to / "sub.tar")
+    assert f"{to}/sub.tar is inside an earlier export, {to}" in said
+    for place in (workspace.series_dir / "x", workspace.state_dir / "x.tar"):
+        assert "are not a place for an export" in refused(patchq, workspace, place)
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "wanted"),
+    [
+        ("tar.gz", "q.zip", "Leave --format out, or name it q.tar.gz."),
+        ("zip", "q.tar.gz", "Leave --format out, or name it q.zip."),
+        ("git", "q.tgz", "Leave --format out, or name it q.git."),
+        ("tar", "q.7z", "Name it q.tar."),
+    ],
+)
+def test_a_name_that_says_another_form_is_refused(
+    patchq: CommandLine, workspace: Workspace, tmp_path: Path, form: str, name: str, wanted: str
+) -> None:
+    said = refused(patchq, workspace, tmp_path / name, "--format", form)
+    assert f"{name} is no name of what --format {form} writes" in said
+    assert f"hint: {wanted}" in said
+
+
 def test_what_an_export_that_is_gone_left_is_replaced(
     patchq: CommandLine, workspace: Workspace, tmp_path: Path
 ) -> None:

@@ -412,3 +412,22 @@ def test_commits_that_share_no_file_go_by_their_dates(bench: Bench) -> None:
     assert "nothing in it proves its order: taken in the order of the stream" in done.stderr
     assert "(`git log --reverse -p` prints the oldest first)" in done.stderr
     assert bench.series().splitlines()[-2:] == ["Two.patch", "One.patch"]
+
+
+def test_a_requirement_that_names_no_patch_is_said(bench: Bench) -> None:
+    """As one without its ending, one that comes later, and one that is nowhere."""
+    one = bench.upstream.detached("v1", "One", {"one.txt": "1\n"})
+    words = "Two\n\nX-Requires: One, gone.patch"
+    two = bench.upstream.detached(one, words, {"two.txt": "2\n"})
+    early = bench.upstream.detached(two, "Zero\n\nX-Requires: One.patch", {"zero.txt": "0\n"})
+    bundle = b"".join(bench.upstream.format(commit) for commit in (early, one, two))
+    done = bench.run(bench.write("x.mbox", bundle))
+    assert done.returncode == 0, done.stderr
+    assert "X-Requires: One names no patch of the series; is it One.patch? " in done.stderr
+    fix = "header Two.patch --tag v1 --set 'X-Requires: One.patch, gone.patch'"
+    assert f"`patchq {fix}`" in done.stderr
+    assert "X-Requires: gone.patch names no patch of the series\n" in done.stderr
+    assert "X-Requires: One.patch comes after it: `patchq move` puts it before" in done.stderr
+    assert b"X-Requires: One, gone.patch\n" in bench.patch("Two.patch")
+    fixed = ("header", "Two.patch", "--set", "X-Requires: One.patch", "--tag", "v1")
+    assert bench.patchq(*fixed, cwd=bench.root).returncode == 0

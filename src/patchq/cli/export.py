@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from patchq.cli.options import Guards, TagArgument, Variants
+from patchq.cli.output import refuse_series
 from patchq.cli.session import Session, session
 from patchq.cli.trusting import TrustUpstream, record_trust
 from patchq.errors import InputError
@@ -117,6 +118,7 @@ def export(
     chosen = _form(form, to)
     place = to or Path(default_name(run.lock, tag) + chosen.ending)
     if not (streamed or print_build):
+        refuse_series(place, "an export")
         check_place(place, chosen)
     if trust_upstream:
         record_trust(run, tag)
@@ -148,7 +150,7 @@ def export(
 
 def _form(form: ExportFormat | None, to: Path | None) -> ExportFormat:
     if to != _STDOUT:
-        return form or ExportFormat.of(to)
+        return ExportFormat.of(to) if form is None else form.at(to)
     chosen = form or ExportFormat.TAR
     if not chosen.is_packed:
         raise InputError(

@@ -221,8 +221,11 @@ def check_place(to: Path) -> None:
         )
 
 
-def refuse_series(to: Path) -> None:
-    """Raise :class:`InputError` if ``to`` is a file that patchq keeps a series or the lock in."""
+def refuse_series(to: Path, what: str = "a report") -> None:
+    """Raise :class:`InputError` if ``to`` is where patchq keeps the series, the lock or its state.
+
+    ``what`` is what would be written there.
+    """
     from patchq.errors import PatchqError
     from patchq.model.workspace import find_workspace
 
@@ -231,9 +234,10 @@ def refuse_series(to: Path) -> None:
         workspace = find_workspace(target.parent)
     except PatchqError:
         return
-    if target == workspace.lock_path or workspace.series_dir in target.parents:
+    own = (workspace.lock_path, workspace.series_dir, workspace.state_dir)
+    if not {target, *target.parents}.isdisjoint(own):
         raise InputError(
-            "series/ and upstream.lock are not a place for a report",
+            f"series/, .patchq/ and upstream.lock are not a place for {what}",
             where=Where(str(to)),
             hint="Write it elsewhere; nothing was written.",
         )

@@ -28,18 +28,31 @@ class ExportFormat(Enum):
         Raises :class:`InputError` for the ending of an archive that is none of these forms.
         """
         name = target.name if target else ""
-        lower = name.lower()
-        known = next((form for ending, form in _ENDINGS.items() if lower.endswith(ending)), None)
-        if known is not None:
-            return known
-        other = next((end for end in _OTHER_ARCHIVES if lower.endswith(end)), None)
-        if other is not None:
+        ending = _archive_ending(name)
+        if ending in _ENDINGS:
+            return _ENDINGS[ending]
+        if ending is not None:
             raise InputError(
-                f"{name}: {other} is no form of an export",
+                f"{name}: {ending} is no form of an export",
                 hint=f"Take one of {', '.join(PACKED_ENDINGS)}; --format dir makes a directory "
                 "of this name.",
             )
         return _ELSE
+
+    def at(self, target: Path | None) -> ExportFormat:
+        """This form, which was asked for.
+
+        Raises :class:`InputError` if the name of ``target`` says another one. A directory may have
+        any name.
+        """
+        ending = _archive_ending(target.name) if target else None
+        if target is None or ending is None or self is _ELSE or _ENDINGS.get(ending) is self:
+            return self
+        raise InputError(
+            f"{target.name} is no name of what --format {self.value} writes",
+            hint=("Leave --format out, or name" if ending in _ENDINGS else "Name")
+            + f" it {target.name[: -len(ending)]}{self.ending}.",
+        )
 
     @property
     def is_packed(self) -> bool:
@@ -108,6 +121,12 @@ _OTHER_ARCHIVES = (
     ".dsc",
     ".whl",
 )
+
+
+def _archive_ending(name: str) -> str | None:
+    """The ending of an archive that a name has, None if it has none."""
+    lower = name.lower()
+    return next((end for end in (*_ENDINGS, *_OTHER_ARCHIVES) if lower.endswith(end)), None)
 
 
 class BuildMode(Enum):

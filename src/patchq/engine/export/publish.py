@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from patchq.engine.export.manifest import MANIFEST
 from patchq.errors import InputError
 from patchq.files import scratch_beside
 from patchq.model.export_format import ExportFormat
+from patchq.model.workspace import LOCK
 
 
 def companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
@@ -23,10 +25,18 @@ def endings(form: ExportFormat, beside: Iterable[str]) -> tuple[str, ...]:
 
 
 def refuse_taken(target: Path, form: ExportFormat, beside: Iterable[str]) -> None:
-    """Raise :class:`InputError` if something is at or beside ``target``.
+    """Raise :class:`InputError` if something is at or beside ``target``, or an export around it.
 
     What an export that is gone has left there is not in the way.
     """
+    for parent in target.parents:
+        if (parent / LOCK).is_file():
+            break
+        if (parent / MANIFEST).is_file():
+            raise InputError(
+                f"{target} is inside an earlier export, {parent}; nothing was exported",
+                hint="Name another place with -o.",
+            )
     if not form.is_packed and target.is_dir():
         taken = [target] if any(target.iterdir()) else []
     else:
@@ -35,7 +45,7 @@ def refuse_taken(target: Path, form: ExportFormat, beside: Iterable[str]) -> Non
     taken += [path for path in others if path.exists() and not _left_over(path, target)]
     if taken:
         raise InputError(
-            f"{taken[0]} is there already; nothing was exported",
+            f"{taken[0]} is there already{_what(taken[0])}; nothing was exported",
             hint="Remove it, or name another place with -o.",
         )
 
@@ -47,6 +57,12 @@ def check_place(target: Path, form: ExportFormat) -> None:
         why = "Not a directory" if parent.exists() else "No such file or directory"
         raise InputError(f"cannot write to {parent}: {why}", hint="Name another place with -o.")
     refuse_taken(target.resolve(), form, ())
+
+
+def _what(taken: Path) -> str:
+    if not taken.is_dir():
+        return ""
+    return ", an earlier export" if (taken / MANIFEST).is_file() else ", and not empty"
 
 
 def _left_over(companion: Path, target: Path) -> bool:

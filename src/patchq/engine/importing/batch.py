@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.importing.fit import AllThereError, NoFitError
 from patchq.engine.importing.importing import Imported, Importer
 from patchq.engine.importing.read import Given, Notice
 from patchq.errors import InputError, Where
+from patchq.model.nearest import near_names
 
 Progress = Callable[[int, int, str], None]
 
@@ -70,7 +71,30 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
                     )
                 )
                 again = True
+    notices += _unmet(importer, imported)
     return Batch(tuple(imported), tuple(failed.values()), tuple(there), tuple(notices))
+
+
+def _unmet(importer: Importer, imported: Sequence[Imported]) -> Iterator[Notice]:
+    """What is to be said of an ``X-Requires`` that names no patch before its own."""
+    names, tag = importer.names, importer.tag
+    for each in imported:
+        own, required = each.patch.name, each.patch.header.requires
+        for name in required:
+            if name in names[: names.index(own)] or name in importer.provided:
+                continue
+            if name in names:
+                words = "comes after it" if name != own else "is the patch itself"
+                words += f": `patchq move` puts it before {own}" if name != own else ""
+            else:
+                words = "names no patch of the series"
+                if near := next((n for n in near_names(name, names) if n != own), None):
+                    meant = ", ".join(near if word == name else word for word in required)
+                    words += (
+                        f"; is it {near}? `patchq header {own} --tag {tag} "
+                        f"--set 'X-Requires: {meant}'`"
+                    )
+            yield Notice(Where(each.source), f"X-Requires: {name} {words}")
 
 
 def in_order(patches: Sequence[Given]) -> tuple[list[Given], list[Notice]]:

@@ -35,7 +35,7 @@ from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch, repair
-from patchq.model.retired import Lineage
+from patchq.model.retired import Lineage, provided_by_upstream
 from patchq.model.series import Guard, Series, SeriesEntry, check_name
 from patchq.model.workspace import SeriesDirectory
 
@@ -118,6 +118,16 @@ class Importer:
     def names(self) -> tuple[str, ...]:
         """The patches of the series as it is now."""
         return self._series.names
+
+    @property
+    def tag(self) -> str:
+        """The base of the series."""
+        return self._directory.tag
+
+    @property
+    def provided(self) -> frozenset[str]:
+        """The patches that upstream has, so that no patch of the series is needed for them."""
+        return provided_by_upstream(self._directory.retired)
 
     def bring(self, given: Given) -> Imported:
         """Put one patch on top of the series.
