@@ -111,6 +111,14 @@ class Patch:
         """All paths touched, old and new, in order, each once."""
         return tuple(dict.fromkeys(path for change in self.files for path in change.paths))
 
+    def section(self, change: FileChange) -> Patch:
+        """What the patch does to one file, ``change`` of its :attr:`files`."""
+        alone = replace(self, raw=self.diff[change.start : change.end])
+        if alone.split == 0:  # read already
+            end = change.end - change.start
+            alone.__dict__["files"] = (replace(change, start=0, end=end),)
+        return alone
+
     @cached_property
     def reach(self) -> Reach:
         """Which paths it touches, for telling whether two patches can meet."""

@@ -143,15 +143,14 @@ class Carrier:
                     return None
                 continue  # upstream has all of this section
             used.add(key)
-            if key == _key(change) and self._keeps(patch, section, key, ours, result):
+            if key == _key(change) and self._keeps(patch.section(change), key, ours, result):
                 parts.append(section)
             else:
                 written, new = fresh[key]
                 parts.append(written[new.start : new.end])
         return b"".join(parts) if used == fresh.keys() else None
 
-    def _keeps(self, patch: Patch, section: bytes, key: _Key, ours: TreeId, result: TreeId) -> bool:
-        alone = replace(patch, raw=section)
+    def _keeps(self, alone: Patch, key: _Key, ours: TreeId, result: TreeId) -> bool:
         applied = self._stack.try_apply(ours, alone)
         return (
             isinstance(applied, Applied)
