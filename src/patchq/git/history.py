@@ -260,6 +260,11 @@ class History:
         ).stdout
         return tuple(_commits(output))
 
+    def subject_lines(self, tip: CommitId) -> list[str]:
+        """The subject of every commit up to ``tip``."""
+        output = self._git.run("log", "-z", "--format=%s", tip).stdout
+        return output.decode(errors="replace").split("\0")
+
 
 def narrow(commits: Iterable[CommitInfo], paths: Iterable[str]) -> tuple[CommitInfo, ...]:
     """Those of ``commits`` that touch ``paths`` under any name, with the touches of these alone.

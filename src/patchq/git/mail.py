@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from patchq.git.identity import identity
 from patchq.git.objects import Objects
 from patchq.git.process import Git
-from patchq.model.ids import TreeId
+from patchq.model.ids import CommitId, TreeId
+from patchq.scratch import scratch_root
 
 # Everything of a diff's form that a user's configuration or a later git could change.
 _DIFF_FORM = (
@@ -42,6 +47,17 @@ def author_of(text: str | None) -> str | None:
     return identity("", text) if "@" in text else identity(text, "")
 
 
+@dataclass(frozen=True)
+class MailedChange:
+    """The change from tree ``old`` to ``new``, which a mail tells; the fields as for ``mail``."""
+
+    old: TreeId
+    new: TreeId
+    message: str
+    author: str
+    date: str
+
+
 class Mailer:
     """Writes diffs and mails from the trees of one store."""
 
@@ -71,15 +87,36 @@ class Mailer:
 
         ``author`` is ``Name <mail>``, ``date`` git's raw form (``seconds +zone``).
         """
-        self._objects.write_differing((old, new))
-        parent = self._objects.write_commit(old, message="base\n")
-        commit = self._objects.write_commit(
-            new, (parent,), message=message, author=f"{author} {date}"
+        commit = self._commit(MailedChange(old, new, message, author, date))
+        return self._git.run("format-patch", "--stdout", *_FORM, "-1", commit).stdout
+
+    def mails(self, changes: Sequence[MailedChange]) -> list[bytes]:
+        """:meth:`mail` for each of many changes, by one process."""
+        commits = [self._commit(change) for change in changes]
+        # in the order asked for, which is the reverse of what git takes on stdin
+        wanted = list(dict.fromkeys(commits))
+        with tempfile.TemporaryDirectory(prefix="mails-", dir=scratch_root()) as directory:
+            self._git.run(
+                *("format-patch", "--numbered-files", "-o", directory, *_FORM),
+                # without a number one commit would be the start of a range
+                *("--no-walk=unsorted", f"-{len(wanted)}", "--stdin"),
+                stdin="".join(f"{commit}\n" for commit in reversed(wanted)).encode(),
+            )
+            files = [Path(directory, str(number)) for number in range(1, len(wanted) + 1)]
+            mails = {commit: file.read_bytes() for commit, file in zip(wanted, files, strict=True)}
+        return [mails[commit] for commit in commits]
+
+    def _commit(self, change: MailedChange) -> CommitId:
+        self._objects.write_differing((change.old, change.new))
+        parent = self._objects.write_commit(change.old, message="base\n")
+        author = f"{change.author} {change.date}"
+        return self._objects.write_commit(
+            change.new, (parent,), message=change.message, author=author
         )
-        return self._git.run(
-            "format-patch", "--stdout", *_MAIL_FORM, *_DIFF_FORM, *_prefixes(1), "-1", commit
-        ).stdout
 
 
 def _prefixes(strip: int) -> tuple[str, str]:
     return f"--src-prefix={'a/' * strip}", f"--dst-prefix={'b/' * strip}"
+
+
+_FORM = (*_MAIL_FORM, *_DIFF_FORM, *_prefixes(1))

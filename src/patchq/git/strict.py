@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from patchq.git.objects import Entries, Entry
 from patchq.model.diff import ChangeKind, FileChange, Hunk
@@ -67,7 +68,7 @@ class PlainDiff:
 
         ``before`` are the paths as they are, ``blob`` reads one.
         """
-        if not self._is_plain():
+        if not self.is_plain:
             return None
         after: dict[str, Content | None] = {}
         errors: list[str] = []
@@ -93,7 +94,8 @@ class PlainDiff:
             after[path] = None if change.kind is ChangeKind.DELETE else Content(mode, content)
         return Unplaced("; ".join(errors)) if errors else after
 
-    def _is_plain(self) -> bool:
+    @cached_property
+    def is_plain(self) -> bool:
         """Whether git can read it in no other way than we did."""
         if not self.files or _NO_PROSE.search(self.raw, 0, self.begin):
             return False

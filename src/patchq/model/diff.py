@@ -22,9 +22,8 @@ from patchq.model.diff_layout import (
     HUNK,
     FileSection,
     HunkSpan,
-    layout,
+    laid_out,
     names_only,
-    split_lines,
 )
 from patchq.model.diff_paths import STAMP, as_text, is_epoch, name_pairs, unquoted
 from patchq.model.names import DEEPEST, MOST_BYTES, fits, is_dot_gitmodules, is_inside
@@ -129,9 +128,8 @@ def scan(
     Raises :class:`InputError` on hunks whose counts are wrong, hunks without a file, combined
     diffs, paths that ``strip`` leaves nothing of, and paths that leave the tree.
     """
-    lines = split_lines(diff)
+    lines, sections = laid_out(diff)
     offsets = [0, *accumulate(map(len, lines))]
-    sections = layout(lines)
     if not sections:
         return ()
     starts = [0, *(section.start for section in sections[1:]), len(lines)]

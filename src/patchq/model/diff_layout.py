@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 
 HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -40,6 +41,8 @@ _NAMED_ONLY = re.compile(
 
 What they name is in no hunk, so that whoever applies the diff loses it."""
 _SIGNATURE = (b"--", b"---")
+_LARGE = 1 << 20
+"""From so many bytes on a diff is laid out anew each time, for the memory."""
 
 _SIDES = {
     b" ": (1, 1),
@@ -103,6 +106,20 @@ def find_diff(raw: bytes) -> int:
         if _starts_section(lines, index):
             return sum(map(len, lines[:index]))
     return len(raw)
+
+
+def laid_out(diff: bytes) -> tuple[Sequence[bytes], tuple[FileSection, ...]]:
+    """The lines of a diff, and where its sections and hunks lie in them."""
+    return (_kept if len(diff) < _LARGE else _laid_out)(diff)
+
+
+def _laid_out(diff: bytes) -> tuple[Sequence[bytes], tuple[FileSection, ...]]:
+    lines = tuple(split_lines(diff))
+    return lines, layout(lines)
+
+
+_kept = lru_cache(maxsize=4)(_laid_out)
+"""One patch is looked at in several ways, one after the other."""
 
 
 def layout(lines: Sequence[bytes]) -> tuple[FileSection, ...]:

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from patchq.errors import InputError, Where
 from patchq.model.diff import NAMED_HINT, FileChange, scan
-from patchq.model.diff_layout import HunkSpan, find_diff, layout, names_only, split_lines
+from patchq.model.diff_layout import HunkSpan, find_diff, laid_out, names_only, split_lines
 from patchq.model.header import Header, read_header
 
 
@@ -86,10 +86,13 @@ class Patch:
         """The diff, with whatever follows it."""
         return self.raw[self.split :]
 
-    @property
+    @cached_property
     def bare(self) -> Patch:
         """The patch without what stands before its diff."""
-        return replace(self, raw=self.diff)
+        bare = replace(self, raw=self.diff)
+        if "files" in self.__dict__ and not bare.split:  # they say where in the diff they are
+            bare.__dict__["files"] = self.files
+        return bare
 
     @cached_property
     def header(self) -> Header:
@@ -202,8 +205,9 @@ def repair(raw: bytes, *, recount: bool = False) -> tuple[bytes, tuple[Repair, .
         lines = [line[:-2] + b"\n" for line in lines]
         repairs.append(Repair(1, "every line ended in CRLF: made LF"))
     whole = b"".join(lines)
-    head = whole.count(b"\n", 0, find_diff(whole))
-    spans = [span for section in layout(lines[head:]) for span in section.hunks]
+    begin = find_diff(whole)
+    head = whole.count(b"\n", 0, begin)
+    spans = [span for section in laid_out(whole[begin:])[1] for span in section.hunks]
     for span in reversed(spans):
         start, stop = head + span.start, head + span.stop
         lines[start:stop], mended = _mend_hunk(lines[start:stop], span, start, recount=recount)

@@ -71,8 +71,9 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
                     )
                 )
                 again = True
-    notices += _unmet(importer, imported)
-    return Batch(tuple(imported), tuple(failed.values()), tuple(there), tuple(notices))
+    written = importer.written(imported)
+    notices += _unmet(importer, written)
+    return Batch(written, tuple(failed.values()), tuple(there), tuple(notices))
 
 
 def _unmet(importer: Importer, imported: Sequence[Imported]) -> Iterator[Notice]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from patchq.engine.predicates import Predicates
 from patchq.engine.series.early_end import ends_come
 from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.pull_requests import landed_numbers
 from patchq.engine.workspace.upstream import is_url
 from patchq.model.diff import ChangeKind, FileChange
 from patchq.model.header import Header
@@ -118,23 +120,18 @@ def landed_before(project: Project, base: Base) -> Callable[[int], bool]:
 
     What an archive holds is told by the git bases before it.
     """
-    history = project.store.history
-    known: dict[int, bool] = {}
     tips = [
         one.commit
         for one in (*project.lock.previous(base.name), base)
         if one.archive is None and project.store.objects.has(one.commit)
     ]
 
-    def landed(number: int) -> bool:
-        if number not in known:
-            known[number] = bool(tips) and any(
-                number in project.settings.pull_requests(commit.subject)
-                for commit in history.mentioning(tips[-1], f"#{number}")
-            )
-        return known[number]
+    @cache
+    def numbers() -> frozenset[int]:
+        store, settings = project.store, project.settings
+        return landed_numbers(store.history, settings, tips[-1], project.cache)
 
-    return landed
+    return lambda number: bool(tips) and number in numbers()
 
 
 def _says_it(change: FileChange) -> str | None:

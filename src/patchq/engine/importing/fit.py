@@ -18,6 +18,7 @@ from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.objects import Entry
 from patchq.git.store import Store
+from patchq.git.strict import PlainDiff
 from patchq.model.diff import ChangeKind, FileChange
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
@@ -192,6 +193,8 @@ class Fitter:
 
     def _check_names(self, reading: Patch) -> None:
         """Raise :class:`InputError` if git finds other files in the diff than we do."""
+        if PlainDiff(reading.diff, 0, reading.files).is_plain:
+            return
         found = self._store.applier.names(
             reading.diff, strip=reading.strip, directory=reading.directory
         )

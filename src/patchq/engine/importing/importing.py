@@ -8,7 +8,7 @@ message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -30,7 +30,7 @@ from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
 from patchq.git.apply import Applied, Refused
 from patchq.git.identity import UNKNOWN_AUTHOR
-from patchq.git.mail import author_of
+from patchq.git.mail import MailedChange, author_of
 from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
 from patchq.model.ids import TreeId
@@ -86,6 +86,15 @@ class ImportTerms:
     recount: bool = False
 
 
+@dataclass(frozen=True)
+class _Unwritten:
+    """A patch whose mail is to be written, and the trees that it stands between."""
+
+    before: TreeId
+    after: TreeId
+    mail: MailedChange
+
+
 class Importer:
     """Puts patches on top of a series, in memory; :meth:`stage` hands over what is to be written.
 
@@ -113,6 +122,7 @@ class Importer:
         self._ends = Ends(project, base)
         self._series = directory.series
         self._patches = dict(directory.patches)
+        self._unwritten: dict[str, _Unwritten] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,7 +140,7 @@ class Importer:
         return provided_by_upstream(self._directory.retired)
 
     def bring(self, given: Given) -> Imported:
-        """Put one patch on top of the series.
+        """Put one patch on top of the series; its mail may be written by :meth:`written` only.
 
         Raises :class:`InputError` if its name is taken, it is malformed, or it does not apply.
         """
@@ -162,7 +172,9 @@ class Importer:
         )
         date = raw_date(header.date)
         imported = Imported(
-            patch=fit.reading if verbatim else self._mail(tree, given, fit, date, written_end),
+            patch=fit.reading
+            if verbatim
+            else self._rewritten(tree, given, fit, series, date, written_end),
             source=given.place,
             strip=fit.reading.strip,
             directory=fit.reading.directory,
@@ -192,6 +204,7 @@ class Importer:
 
     def _known(self, given: Given, raw: bytes) -> NoFitError | AllThereError | None:
         """The error to raise if a patch of the series makes the very same change."""
+        self._write_mails()
         wanted = _hunks(Patch(given.name, raw))
         for name, patch in self._patches.items():
             if wanted and _hunks(patch) == wanted:
@@ -208,6 +221,7 @@ class Importer:
 
     def stage(self, transaction: Transaction, lineage: Lineage | None = None) -> None:
         """Write the series with its new patches, with ``lineage`` where that is another."""
+        self._write_mails()
         new = replace(
             self._directory,
             series=self._series,
@@ -232,9 +246,46 @@ class Importer:
                 hint="Remove it, or import under another name with --name.",
             )
 
-    def _mail(
-        self, tree: TreeId, given: Given, fit: Fit, date: str | None, end: str | None
+    def written(self, imported: Iterable[Imported]) -> tuple[Imported, ...]:
+        """``imported`` as their files will be, once all are in."""
+        self._write_mails()
+        return tuple(replace(one, patch=self._patches[one.patch.name]) for one in imported)
+
+    def _rewritten(
+        self,
+        tree: TreeId,
+        given: Given,
+        fit: Fit,
+        series: Series,
+        date: str | None,
+        end: str | None,
     ) -> Patch:
+        """The patch as git writes it; as it was read, if the mails of all can wait for that."""
+        reading = fit.reading.bare
+        mail = _Unwritten(tree, fit.applied.tree, self._mail(given, fit, date, end))
+        # what comes next stands on the same tree then, and on nothing but that
+        same = self._stack.try_apply(tree, reading) == fit.applied
+        if same and not series.guards and not self._terms.together:
+            self._unwritten[given.name] = mail
+            return reading
+        return self._write({given.name: mail})[given.name]
+
+    def _write_mails(self) -> None:
+        waiting, self._unwritten = self._unwritten, {}
+        self._patches.update(self._write(waiting))
+
+    def _write(self, mails: Mapping[str, _Unwritten]) -> dict[str, Patch]:
+        """The patches as git writes them, all by one process; each must do what it did."""
+        patches: dict[str, Patch] = {}
+        written = self._mailer.mails([one.mail for one in mails.values()]) if mails else ()
+        for (name, one), raw in zip(mails.items(), written, strict=True):
+            patches[name] = read_patch(name, raw, where=Where(name))
+            again = self._stack.try_apply(one.before, patches[name])
+            if not isinstance(again, Applied) or again.tree != one.after:
+                raise PatchqError(f"{name}: git's own diff does not give the tree it is of")
+        return patches
+
+    def _mail(self, given: Given, fit: Fit, date: str | None, end: str | None) -> MailedChange:
         reading, applied = fit.reading, fit.applied
         author = author_of(reading.header.author) or self._terms.author
         if author == UNKNOWN_AUTHOR:
@@ -244,18 +295,13 @@ class Importer:
                 hint="Say who made it with --author 'Name <mail>', or tell git who you are: "
                 "`git config --global user.name 'Name'`, and user.email.",
             )
-        raw = self._mailer.mail(
+        return MailedChange(
             self._objects.tree_of(applied.before),
             self._objects.tree_of(applied.after),
             message=_message(reading, given.prose, end),
             author=author,
             date=date or self._terms.date,
         )
-        patch = read_patch(reading.name, raw, where=Where(reading.name))
-        again = self._stack.try_apply(tree, patch)
-        if not isinstance(again, Applied) or again.tree != applied.tree:
-            raise PatchqError(f"{reading.name}: git's own diff does not give the tree it is of")
-        return patch
 
     def _check_together(self, patch: Patch, series: Series, given: Given) -> None:
         """Whether the patch also applies where the guards of ``together`` are on."""

@@ -29,6 +29,8 @@ class Collected:
     patches: list[Given] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     errors: list[InputError] = field(default_factory=list)
+    _taken: dict[PurePath, set[str]] = field(default_factory=dict, repr=False)
+    _counted: int = field(default=0, repr=False)
 
     def add_file(self, file: str, raw: bytes, name: str | None = None) -> tuple[Given, ...]:
         """Take a file apart; what is wrong with it is kept as an error."""
@@ -44,8 +46,10 @@ class Collected:
 
     def _named_apart(self, given: Given, file: str) -> Given:
         """Two files of a directory are two patches, if their names differ by a number alone."""
-        here = PurePath(file).parent
-        taken = [other.name for other in self.patches if PurePath(other.place).parent == here]
+        for other in self.patches[self._counted :]:
+            self._taken.setdefault(PurePath(other.place).parent, set()).add(other.name)
+        self._counted = len(self.patches)
+        taken = self._taken.get(PurePath(file).parent, ())
         return replace(given, name=free_name(given.name, taken))
 
 

@@ -28,7 +28,7 @@ from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
 from patchq.git.objects import Entries, Objects
 from patchq.model.diff import ChangeKind, FileChange, Hunk, scan
-from patchq.model.diff_layout import layout, split_lines
+from patchq.model.diff_layout import laid_out, split_lines
 from patchq.model.header import replace_path
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
@@ -245,8 +245,7 @@ def _is_plain(patch: Patch) -> bool:
         return False
     if any(b"+" in hunk.lines for change in patch.files for hunk in change.hunks):
         return False  # a line of nothing without an end, which GNU patch refuses
-    lines = split_lines(patch.diff)
-    sections = layout(lines)
+    lines, sections = laid_out(patch.diff)
     for section, change in zip(sections, patch.files, strict=True):
         header = [line for line in lines[section.start : section.body] if _MARK.match(line)]
         if not all(map(_HEADER.fullmatch, header)):

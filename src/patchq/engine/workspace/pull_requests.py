@@ -1,12 +1,18 @@
-"""Which pull request brought a commit, where the merge that did says so and the commit does not."""
+"""Which pull requests landed, and which one brought a commit.
+
+Subjects say it, or, where they do not, the merge that brought the commit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
+from pathlib import Path
+from typing import Any
 
 from patchq.git.history import History
+from patchq.kept_answers import KeptAnswers, key_of
 from patchq.model.ids import CommitId
 from patchq.model.settings import Settings
 
@@ -65,3 +71,21 @@ def _first_parents(
         if not parents[tip]:
             return
         tip = parents[tip][0]
+
+
+def landed_numbers(
+    history: History, settings: Settings, tip: CommitId, cache: Path
+) -> frozenset[int]:
+    """The pull requests that the subjects of the history of ``tip`` end with; kept in ``cache``."""
+    kept = KeptAnswers[frozenset[int]](cache / "landed", "patchq.landed/1", _read, sorted)
+    key = key_of([tip, sorted(history.ends), settings.pr_pattern])
+    found = kept.get(key)
+    if found is None:
+        subjects = history.subject_lines(tip)
+        found = frozenset(number for one in subjects for number in settings.pull_requests(one))
+        kept.put(key, found)
+    return found
+
+
+def _read(numbers: Any) -> frozenset[int]:
+    return frozenset(map(int, numbers))

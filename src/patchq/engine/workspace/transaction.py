@@ -39,6 +39,8 @@ class Transaction:
         self._workspace = workspace
         self._label = label
         self._contents: dict[PurePosixPath, Content] = {}
+        self._above: dict[PurePosixPath, PurePosixPath] = {}
+        """Every directory above one of them, with one that it is above."""
 
     def write_file(self, path: Path, content: bytes) -> None:
         """Make ``path`` a file of this content."""
@@ -66,10 +68,12 @@ class Transaction:
         name = PurePosixPath(path.relative_to(self._workspace.root))
         if not is_inside(name):
             raise ValueError(f"{path} is not inside the workspace")
-        for other in self._contents:
-            if name != other and (name.is_relative_to(other) or other.is_relative_to(name)):
-                raise ValueError(f"{name} and {other} overlap in one transaction")
+        other = next((above for above in name.parents if above in self._contents), None)
+        other = other or self._above.get(name)
+        if other is not None:
+            raise ValueError(f"{name} and {other} overlap in one transaction")
         self._contents[name] = content
+        self._above.update(dict.fromkeys(name.parents, name))
 
     def commit(self) -> None:
         """Make all changes, or none.
