@@ -154,7 +154,11 @@ class RawObjects:
 
     def has(self, oid: ObjectId) -> bool:
         """Whether the object can be read here."""
-        return oid in self._written or self._reader.has(oid)
+        return oid in self._written or self.find(oid) is not None
+
+    def find(self, name: str) -> ObjectId | None:
+        """The id of the object that a name names, as gitrevisions(7) say."""
+        return self._reader.find(name)
 
     def write(self, kind: str, content: bytes) -> ObjectId:
         """Have an object of ``kind`` (blob, tree, commit, tag); returns its id.

@@ -44,10 +44,10 @@ class Reader:
             raise reader_is_gone()
         return ReadObject(ObjectId(oid.decode()), kind, content)
 
-    def has(self, name: str) -> bool:
-        """Whether the object that ``name`` names is there."""
+    def find(self, name: str) -> ObjectId | None:
+        """The id of the object that ``name`` names, None if it is not there."""
         head, _ = self._ask(b"info", name)
-        return head is not None
+        return None if head is None else ObjectId(head[0].decode())
 
     def close(self) -> None:
         """End the process: a later question starts another, which looks for all objects anew."""

@@ -11,6 +11,7 @@ not grow with use. What was fetched may lack blobs; :mod:`patchq.git.partial` br
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ from patchq.model.ids import (
 )
 from patchq.model.lock import Base
 from patchq.scratch import scratch_root
+
+_NAME = re.compile(r"[0-9a-f]{40}|refs/[\w./-]+")
+"""What names a commit for any process of git; others may be malformed."""
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
 # To learn a lender's refs, git fetch would open it as a repository: true(1) lists none.
@@ -163,6 +167,10 @@ class Store:
 
     def resolve(self, revision: str) -> CommitId | None:
         """The id of the commit that ``revision`` (an id or full ref) names in this store."""
+        if _NAME.fullmatch(revision):
+            named = self.objects.find(f"{revision}^{{commit}}")
+            if named is not None or revision.startswith("refs/"):
+                return commit_id(named) if named else None
         result = self.git.run(
             "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", allow=(0, 1, 128)
         )

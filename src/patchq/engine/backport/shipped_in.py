@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import Any
 
 from patchq.engine.workspace.main_branch import main_tip
 from patchq.engine.workspace.project import Project
 from patchq.git.history import CommitInfo
-from patchq.model.ids import CommitId, commit_id
+from patchq.git.process import require_version
+from patchq.kept_answers import KeptAnswers, key_of
+from patchq.model.ids import CommitId, commit_id, commit_ids, tree_id
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
 
@@ -58,9 +61,58 @@ def ends_of(project: Project, patch: Patch, main: str | None = None) -> Ending |
     named = _ORIGIN.search(patch.header.field("Origin") or "")
     if not numbers and named is None:
         return None
-    return _Endings(project, main_tip(project, main)).of(
-        numbers, commit_id(named[1]) if named else None
+    origin = commit_id(named[1]) if named else None
+    tip = main_tip(project, main)
+    kept = KeptAnswers(project.cache / "endings", "patchq.endings/1", _read, _write)
+    key = key_of([sorted(numbers), origin, tip, _facts(project, origin)])
+    ending = kept.get(key)
+    if ending is None:
+        ending = _Endings(project, tip).of(numbers, origin)
+        kept.put(key, ending)
+    return ending
+
+
+def _facts(project: Project, origin: CommitId | None) -> list[object]:
+    """What else an ending depends on: the bases, what is in the store, the settings."""
+    store, settings = project.store, project.settings
+    return [
+        [
+            [
+                *(base.name, base.commit, base.tree, base.date),
+                store.objects.has(base.commit),
+                base.archive and [base.archive.covers, base.archive.excludes],
+            ]
+            for base in project.lock.bases
+        ],
+        origin is not None and store.objects.has(origin),
+        sorted(store.history.ends),
+        settings.pr_pattern,
+        settings.merge_pattern,
+        settings.backport_exclude,
+        require_version(),
+    ]
+
+
+def _read(fields: dict[str, Any]) -> Ending:
+    commit = fields["commit"]
+    return Ending(
+        End(fields["end"]),
+        fields["base"],
+        commit
+        and CommitInfo(
+            commit_id(commit["oid"]),
+            commit_ids(commit["parents"]),
+            tree_id(commit["tree"]),
+            commit["date"],
+            commit["subject"],
+        ),
+        fields["there"],
+        fields["total"],
     )
+
+
+def _write(ending: Ending) -> dict[str, Any]:
+    return {**asdict(ending), "end": ending.end.value}
 
 
 class _Endings:
