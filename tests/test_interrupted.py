@@ -143,6 +143,44 @@ def test_temporary_files_hold_up_no_end(tmp_path: Path, number: signal.Signals) 
     assert not any(scratch.parent.iterdir())
 
 
+_IN_FINALIZER = """
+import os, signal, time
+from patchq.cli import main
+from patchq.errors import UpstreamError
+from patchq.signals import raise_on_signals
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIG{0})
+        list(range(1000))
+
+def work(*_):
+    Finalized()
+    time.sleep({1})
+    raise UpstreamError("git was ended too")
+
+raise_on_signals()
+main._call = work
+raise SystemExit(main.run([]))
+"""
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("seconds", [0, 30])
+def test_a_signal_that_python_passes_over(name: str, seconds: int) -> None:
+    """What is raised in a finalizer is raised again behind it; what fails meanwhile is no error."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _IN_FINALIZER.format(name, seconds)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        check=False,
+    )
+    assert ended.returncode == 128 + getattr(signal, f"SIG{name}")
+    assert ended.stderr == "patchq: interrupted\n"
+
+
 def _left_early(workspace: Workspace, *args: str) -> tuple[int, str]:
     """Exit code and errors of a command whose reader has left before it writes."""
     read, write = os.pipe()

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -21,13 +26,23 @@ class Interrupted(SystemExit):
 
 
 _came: list[float] = []
+_first: list[Interrupted] = []
+_lost: list[Interrupted] = []
 _PATIENCE = 5.0
 """So many seconds there are for taking back what is half done; a signal after that ends it."""
+
+
+_SOON = 0.01
 
 
 def have_come() -> bool:
     """Whether a signal has ended what was under way: nothing may take long any more."""
     return bool(_came)
+
+
+def first() -> Interrupted | None:
+    """What the first signal raised, None if none has come."""
+    return _first[0] if _first else None
 
 
 def raise_on_signals() -> None:
@@ -38,11 +53,29 @@ def raise_on_signals() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _raise)
+    sys.unraisablehook = _not_raised
+
+
+def _not_raised(unraisable: UnraisableHookArgs) -> None:
+    """Python passes over what is raised in a finalizer: have it raised again behind that."""
+    if not isinstance(unraisable.exc_value, Interrupted):
+        sys.__unraisablehook__(unraisable)
+        return
+    from threading import Timer
+
+    lost = unraisable.exc_value
+    _lost.append(lost)
+    again = Timer(_SOON, os.kill, (os.getpid(), lost.exit_code - 128))
+    again.daemon = True
+    again.start()
 
 
 def _raise(number: int, _frame: object) -> None:
+    if _lost:
+        raise _lost.pop()
     _came.append(time.monotonic())
     if len(_came) == 1:
-        raise Interrupted(number)
+        _first.append(Interrupted(number))
+        raise _first[0]
     if _came[-1] - _came[0] > _PATIENCE:
         os._exit(128 + number)  # what is half done is taken back by the next command

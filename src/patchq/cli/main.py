@@ -18,7 +18,7 @@ from patchq.cli.streams import open_closed, tolerant, write_error
 from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
 from patchq.report.text import spelled
-from patchq.signals import Interrupted
+from patchq.signals import Interrupted, first
 
 INTERRUPTED = 130
 
@@ -157,10 +157,7 @@ def run(arguments: list[str]) -> int:
         result = _call(arguments, started)
         sys.stdout.flush()
     except Interrupted as signalled:
-        _say("interrupted", label="patchq")
-        for words in filter(None, (each.under_way() for each in started)):
-            _say(words, label="patchq")
-        return signalled.exit_code
+        return _interrupted(signalled, started)
     except typer.Abort:
         _say("interrupted", label="patchq")
         return INTERRUPTED
@@ -173,6 +170,8 @@ def run(arguments: list[str]) -> int:
     except PatchqError as error:
         if debug:
             raise
+        if ended := first():  # it ended git too, and what git did not do is no error
+            return _interrupted(ended, started)
         _say(str(error))
         elsewhere = started[0].elsewhere(error) if started else None
         if hint := elsewhere or error.hint:
@@ -199,6 +198,13 @@ def run(arguments: list[str]) -> int:
         _say("--debug shows where it happened: please report it", label="hint")
         return 2
     return result if isinstance(result, int) else 0
+
+
+def _interrupted(signalled: Interrupted, started: list[Session]) -> int:
+    _say("interrupted", label="patchq")
+    for words in filter(None, (each.under_way() for each in started)):
+        _say(words, label="patchq")
+    return signalled.exit_code
 
 
 def _say(text: str, label: str = "error") -> None:
