@@ -13,8 +13,8 @@ import re
 import sys
 from array import array
 from base64 import b64decode, b64encode
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -43,6 +43,8 @@ _SHARED_NAMES = 0.3
 """A file with less of a piece's names (by weight) cannot hold much of the piece."""
 _SHARED_MARKS = 0.5
 _FEW_MARKS = 4
+_ROUNDING = 1e-9
+_BUCKETS = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,37 @@ class _Facts:
     skipped: tuple[str, ...]
 
     @cached_property
-    def name_sets(self) -> dict[BlobId, frozenset[int]]:
-        return {oid: frozenset(sums) for oid, sums in self.names.items()}
+    def blobs(self) -> list[BlobId]:
+        """All of them, by their numbers."""
+        return list(self.names)
 
     @cached_property
-    def mark_sets(self) -> dict[BlobId, frozenset[int]]:
-        return {oid: frozenset(sums) for oid, sums in self.marks.items()}
+    def by_name(self) -> _Holders:
+        return _Holders(self.names.values())
 
     @cached_property
-    def common(self) -> Counter[int]:
-        return Counter(sum_ for sums in self.names.values() for sum_ in sums)
+    def by_mark(self) -> _Holders:
+        return _Holders(map(self.marks.__getitem__, self.names))
+
+
+class _Holders:
+    """Which of many blobs hold a checksum; the blobs go by their numbers, in order.
+
+    A table of 64-bit pairs, in buckets by the checksum: a set for each blob would take ten times
+    the memory, and a question longer.
+    """
+
+    def __init__(self, blobs: Iterable[array[int]]):
+        self._buckets = [array("Q") for _ in range(_BUCKETS)]
+        put = [bucket.append for bucket in self._buckets]
+        for number, sums in enumerate(blobs):
+            for sum_ in sums:
+                put[sum_ % _BUCKETS](sum_ << 32 | number)
+
+    def of(self, sum_: int) -> list[int]:
+        """The numbers of the blobs that hold ``sum_``; one comes twice for two names of one sum."""
+        first, last = sum_ << 32, sum_ << 32 | 0xFFFFFFFF
+        return [pair - first for pair in self._buckets[sum_ % _BUCKETS] if first <= pair <= last]
 
 
 class TreeIndex:
@@ -96,26 +119,23 @@ class TreeIndex:
 
     def weight(self, name: bytes) -> float:
         """How much ``name`` tells, from 0 to 1: one that is everywhere tells little."""
-        files, common = len(self._facts.name_sets), self._facts.common.get(crc32(name), 0)
+        files, common = len(self._facts.names), len(self._facts.by_name.of(crc32(name)))
         return log(1 + files / common) / log(1 + files) if common else 1.0
 
     def with_name(self, name: bytes) -> Iterator[tuple[str, bytes]]:
         """Each text file that may hold ``name``, with its content."""
-        sum_ = crc32(name)
-        for oid, names in self._facts.name_sets.items():
-            if sum_ in names:
-                content = self.content(oid)
-                for path in self._paths[oid]:
-                    yield path, content
+        yield from self.with_names(frozenset({name}))
 
     def with_names(self, names: frozenset[bytes]) -> Iterator[tuple[str, bytes]]:
         """Each text file that may hold all of ``names``, with its content."""
-        wanted = frozenset(map(crc32, names))
-        for oid, known in self._facts.name_sets.items():
-            if wanted <= known:
-                content = self.content(oid)
-                for path in self._paths[oid]:
-                    yield path, content
+        blobs = self._facts.blobs
+        found = set(range(len(blobs)))
+        for name in names:
+            found.intersection_update(self._facts.by_name.of(crc32(name)))
+        for number in sorted(found):
+            content = self.content(blobs[number])
+            for path in self._paths[blobs[number]]:
+                yield path, content
 
     def candidates(self, piece: Piece, text: bytes) -> Iterator[BlobId]:
         """The blobs that may hold much of ``piece``, whose source is ``text``.
@@ -123,17 +143,20 @@ class TreeIndex:
         Whatever their language: code goes into templates, scanners and strings of another.
         """
         wanted = {crc32(name): weight for name, weight in piece.names.items()}
-        least = _SHARED_NAMES * sum(wanted.values())
-        names = frozenset(wanted)
+        # in whatever order the weights are added: no file that holds enough may be missed
+        least = _SHARED_NAMES * sum(wanted.values()) * (1 - _ROUNDING)
         marks = frozenset(_marks(text))
-        for oid in self._paths:
-            shared = names & self._facts.name_sets[oid]
-            by_names = bool(shared) and sum(map(wanted.__getitem__, shared)) >= least
-            by_marks = len(marks) >= _FEW_MARKS and (
-                len(marks & self._facts.mark_sets[oid]) >= _SHARED_MARKS * len(marks)
-            )
-            if by_names or by_marks:
-                yield oid
+        facts = self._facts
+        shared: defaultdict[int, float] = defaultdict(float)
+        for sum_, weight in wanted.items():
+            for number in set(facts.by_name.of(sum_)):
+                shared[number] += weight
+        found = {number for number, weight in shared.items() if weight >= least}
+        if len(marks) >= _FEW_MARKS:
+            alike = Counter(number for mark in marks for number in facts.by_mark.of(mark))
+            found.update(n for n, count in alike.items() if count >= _SHARED_MARKS * len(marks))
+        chosen = {facts.blobs[number] for number in found}
+        yield from (oid for oid in self._paths if oid in chosen)
 
     def paths(self, oid: BlobId) -> tuple[str, ...]:
         """Where the blob stands in the tree."""
