@@ -6,17 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from patchq.engine.build.architectures import in_order
-from patchq.engine.build.evaluate import BuildQuestion, Prober
 from patchq.engine.build.project_dir import known_directories, project_at
-from patchq.engine.languages.conditions import admits, python_conditions
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError, UnavailableError
 from patchq.model.ids import TreeId
 from patchq.model.predicate import Predicate, PredicateKind
 from patchq.model.settings import Target
-from patchq.model.verification import BuiltTarget
+
+if TYPE_CHECKING:
+    from patchq.engine.build.evaluate import Prober
+    from patchq.model.verification import BuiltTarget
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,13 @@ class Predicates:
 
     def __init__(self, project: Project):
         self._project = project
-        self._prober = Prober(project.store, project.settings.checks.build, project.cache)
+
+    @cached_property
+    def _prober(self) -> Prober:
+        from patchq.engine.build.evaluate import Prober
+
+        project = self._project
+        return Prober(project.store, project.settings.checks.build, project.cache)
 
     def ask(
         self,
@@ -77,6 +86,8 @@ class Predicates:
             return Truth(None, f"patchq.yaml has no gates of {target}")
         if content is None or not _defines(content, function):
             return Truth(None, f"there is no {function} in {predicate.path}")
+        from patchq.engine.languages.conditions import admits, python_conditions
+
         conditions = python_conditions(content, facts.at(path), facts.known)
         admitted = admits(conditions, function)
         if admitted is None:
@@ -117,6 +128,8 @@ class Predicates:
         else:
             raise PatchqError(f"there is no CMake project in {', '.join(directories) or 'it'}")
         trusted = any(record.tree == base for record in self._project.workspace.trust())
+        from patchq.engine.build.evaluate import BuildQuestion
+
         build = self._prober.probe(BuildQuestion(project, directory, target, trusted=trusted))
         for problem in build.problems:
             raise PatchqError(f"its build could not be evaluated: {problem}")

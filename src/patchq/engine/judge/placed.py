@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from patchq.engine.judge.cache import VerdictCache
 from patchq.engine.judge.case import LostPatch, PlacedPatch
 from patchq.engine.judge.evidence import unit_words
 from patchq.engine.judge.fault import ends_all, faulted
-from patchq.engine.judge.judge import Judge
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.judge.landing.history_walk import HistoryWalker
+from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.unmerged import uncovered, unjudged, without_base
 from patchq.engine.languages.outline import outline
 from patchq.engine.series.hunks import Unit, changed_region, split_units
@@ -35,6 +35,10 @@ from patchq.model.verdict import (
     Verdict,
 )
 from patchq.model.words import some
+
+if TYPE_CHECKING:
+    from patchq.engine.judge.judge import Judge
+    from patchq.engine.judge.landing.history_walk import HistoryWalker
 
 _CARRIED = frozenset({Verdict.CLEAN, Verdict.MOVED, Verdict.ADAPTED, Verdict.PARTIAL})
 _SEPARATOR = re.compile(r"\.|::")
@@ -66,11 +70,27 @@ class PlaceJudge:
         self._cache = cache
         self._objects = span.store.objects
         self.stack = stack
-        self.judge = Judge(span, stack, paths)
-        self._walker = HistoryWalker(span)
+        self._paths = sorted(paths)
+        span.expect(path for path in self._paths if span.covers(path))
+        self.predicates = SpanPredicates(span)
         self._merger = span.store.merger
         self.find_together = nothing_new
         """Called before a judgement is found that is not kept; whether it may be kept now."""
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What judges a patch that has no judgement yet: most of the engine."""
+        from patchq.engine.judge.judge import Judge
+
+        judge = Judge(self._span, self.stack, self._paths)
+        judge.predicates = self.predicates  # with what was asked before
+        return judge
+
+    @cached_property
+    def _walker(self) -> HistoryWalker:
+        from patchq.engine.judge.landing.history_walk import HistoryWalker
+
+        return HistoryWalker(self._span)
 
     def judge_in_place(self, placed: PlacedPatch) -> Judgement:
         """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
@@ -97,12 +117,12 @@ class PlaceJudge:
             return unseen
         if placed.missing:
             moved = self.judge.is_elsewhere(patch)
-            ruled = self.judge.predicates.ruling(patch, moved=moved)
+            ruled = self.predicates.ruling(patch, moved=moved)
             return without_base(self._span, patch, placed.missing, ruled, inactive=placed.inactive)
         placed, alone = self._alone(placed)
         if not placed.lost:
             return alone
-        key = placed.key_with_lost(self._span, self.judge.predicates)
+        key = placed.key_with_lost(self._span, self.predicates)
         return self._kept(key, patch.name, lambda: self._without_lost(placed, alone))
 
     def questions(self, placed: PlacedPatch) -> list[MergeQuestion]:
@@ -130,7 +150,7 @@ class PlaceJudge:
         places = self._places(placed.patch)
         while True:
             own = placed.on(places)
-            key = own.key(self._span, self.judge.predicates)
+            key = own.key(self._span, self.predicates)
             found = self._kept(key, placed.patch.name, partial(self._find, own))
             if places.issuperset(found.looked):
                 return own, found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.series.header_edit import add_field, remove_field
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
@@ -17,6 +16,8 @@ def with_drift_accepted(span: UpstreamRange, patch: Patch, carried: Patch, reaso
     for byte. Raises :class:`~patchq.errors.InputError` if the header cannot take it.
     """
     written = carried.header.fields("X-Expect")
+    from patchq.engine.judge.predicates import SpanPredicates
+
     predicates = SpanPredicates(span)
     failed = [
         value

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from patchq.engine.rebase.conflict import Collision
 from patchq.engine.workspace.kept_aside import aside
 from patchq.errors import InputError, Where
 from patchq.git.objects import (
@@ -29,6 +28,9 @@ from patchq.git.worktree import Sides
 from patchq.model.ids import TreeId
 from patchq.model.workspace import Workspace
 from patchq.model.yamlfile import YamlValue, dump, parse
+
+if TYPE_CHECKING:
+    from patchq.engine.rebase.conflict import Collision
 
 DIRECTORY = ".resolutions"
 VERSION = 1

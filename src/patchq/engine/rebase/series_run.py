@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from patchq.engine.judge.cache import VerdictCache
 from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch
-from patchq.engine.judge.joint_landing import RunJudge
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge, nothing_new
 from patchq.engine.rebase.beside import share, shares
-from patchq.engine.rebase.conflict import Collision, collide
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
-from patchq.engine.rebase.resolved_patch import patch_as_solved
 from patchq.engine.series.stack import Stack, below, independent
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
@@ -29,6 +27,9 @@ from patchq.model.retired import provided_by_upstream
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, PatchReport, Verdict
 from patchq.model.workspace import SeriesDirectory
+
+if TYPE_CHECKING:
+    from patchq.engine.rebase.conflict import Collision
 
 Progress = Callable[[int, int, str], None]
 """Told after each patch: how many are done, of how many, and the name of the last."""
@@ -279,10 +280,12 @@ class SeriesRun:
         solved = self._solver.remembered(collision) if collision else None
         if not collision or not solved:
             return judgement
+        from patchq.engine.rebase.resolved_patch import patch_as_solved
+
         made = patch_as_solved(self._span.store, self._stack, collision, solved.files)
         if made is None:
             return judgement
-        patch = self._judge.judge.predicates.followed(made)
+        patch = self._judge.predicates.followed(made)
         self.remembered.update(dict.fromkeys(solved.names))
         return _solved(judgement, patch, f"as remembered in {', '.join(solved.names)}")
 
@@ -297,6 +300,8 @@ class SeriesRun:
             or not placed.can_be_merged
         ):
             return None
+        from patchq.engine.rebase.conflict import collide
+
         case = placed.case
         return None if self._judge.judge.blocked(case) else collide(self._span, case, report)
 
@@ -331,11 +336,13 @@ class SeriesRun:
         """:meth:`_landed_together` of patches that meet no others."""
         alone = {name: self._judge.alone(placed) for name, placed in links.items()}
         actions = [judgements[name].report.action.value for name in links]
-        predicates = self._judge.judge.predicates
+        predicates = self._judge.predicates
         keys = [placed.key(self._span, predicates) for placed in alone.values()]
         key = key_of(["settled", *keys, *actions])
         found = self._cache.get(key)
         if found is None:
+            from patchq.engine.judge.joint_landing import RunJudge
+
             objects = self._span.store.objects
             runs = RunJudge(self._judge.judge, self._span.store.mailer, objects)
             settled = runs.settle(links, {name: judgements[name] for name in links})

@@ -8,7 +8,6 @@ from dataclasses import replace
 from posixpath import basename
 
 from patchq.engine.build.layout import LISTS
-from patchq.engine.verify.build.check import architectures
 from patchq.engine.verify.requirements import RequirementLine, Requirements
 from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
@@ -91,6 +90,8 @@ def _built_for(
                 return list(_changes(*wheels)), []
             return [], [f"which architectures {base.name} is built for is not known"]
         try:
+            from patchq.engine.verify.build.check import architectures
+
             found.append(architectures(project, base, recipe.project))
         except UnavailableError:
             raise

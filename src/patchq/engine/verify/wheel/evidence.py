@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from patchq.engine.series.selection import Selection
-from patchq.engine.verify.build.effect import Evaluated, evaluate_on
 from patchq.engine.verify.wheel.check import compare_libraries, processor_of
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError, UnavailableError
@@ -20,6 +20,9 @@ from patchq.model.prediction import predict
 from patchq.model.verdict import Column, Evidence, EvidenceKind, PatchReport, Report, Verdict
 from patchq.model.verification import Build, Change, Effect, PatchEffect, TargetBuild
 from patchq.model.wheel import Library, read_library_line
+
+if TYPE_CHECKING:
+    from patchq.engine.verify.build.effect import Evaluated
 
 
 class Wheels:
@@ -84,6 +87,8 @@ def _known_on(project: Project, last: Base | None) -> _Known:
         return _Known("", None, "no earlier base with a series covers what the patch changes")
     if not project.store.objects.has(last.commit):
         return _Known(last.name, None, f"after `patchq fetch {last.name}` it tells more")
+    from patchq.engine.verify.build.effect import evaluate_on
+
     selection = Selection(project.workspace.load(last.name), project.settings.default_guards)
     try:
         evaluated = evaluate_on(project, last.name, selection.patches)
