@@ -374,3 +374,21 @@ def test_bytes_that_are_not_utf8_are_shown_in_one_way(
         said = " ".join((done.stdout + done.stderr).replace("\\\\", "\\").split())
         assert "udcff" not in said
     assert shown in patchq("lint", cwd=workspace.root).stdout
+
+
+def test_a_guard_is_one_word(patchq: CommandLine, workspace: Workspace) -> None:
+    before = (workspace.series_path("v2") / "series").read_bytes()
+    for word in ("a b", "", "#x", "+x", "x#y", "x\ty"):
+        done = patchq("guard", "new", f"--when={word}", cwd=workspace.root)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: {word!r} cannot be a guard\n")
+    assert (workspace.series_path("v2") / "series").read_bytes() == before
+
+
+def test_what_was_left_out_is_asked_for(patchq: CommandLine, workspace: Workspace) -> None:
+    done = patchq("guard", "new", "--when", cwd=workspace.root)
+    assert "hint: `patchq guard --help` explains it." in done.stderr
+    done = patchq("new", "other", "-m", " ", cwd=workspace.root)
+    assert done.returncode == 2
+    assert "error: a new patch needs a subject\n" in done.stderr
+    assert "hint: Say what it does, in one line: -m TEXT." in done.stderr

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from patchq.api.opened import OpenWorkspace
+from patchq.errors import InputError
 
 if TYPE_CHECKING:
     from patchq.engine.edit.refresh import Refreshed
@@ -211,6 +212,10 @@ class Editing(OpenWorkspace):
 
         series = series or self.newest_series
         (opened,) = self.named([upto], series) if upto is not None else (None,)
+        if new and not new[1].strip():
+            raise InputError(
+                "a new patch needs a subject", hint="Say what it does, in one line: -m TEXT."
+            )
         patch = NewPatch(asked_name(new[0]), new[1]) if new else None
         with self.writing():
             chosen = self.chosen_guards(series, guards, variants)

@@ -349,10 +349,11 @@ class Importing(Editing):
 
 def as_guard(text: str) -> Guard:
     """A guard as it is written: ``NAME``, ``+NAME`` or ``-NAME``, perhaps behind a ``#``."""
-    from patchq.model.series import Guard
+    from patchq.model.series import asked_guard
 
     word = text.removeprefix("#")
-    return Guard(word.lstrip("+-"), not word.startswith("-"))
+    sign = word[:1] if word[:1] in ("+", "-") else ""
+    return asked_guard(word.removeprefix(sign), positive=sign != "-")
 
 
 def _bring_over(project: Project, tag: str, options: ImportOptions) -> BringOver:

@@ -38,11 +38,11 @@ def guard(
       patchq guard extra.patch --unless slim
       patchq guard extra.patch --none
     """
-    from patchq.model.series import Guard, SeriesEntry
+    from patchq.model.series import SeriesEntry, asked_guard
 
     guards = [
-        *(Guard(word, True) for word in when or ()),
-        *(Guard(word, False) for word in unless or ()),
+        *(asked_guard(word, positive=True) for word in when or ()),
+        *(asked_guard(word, positive=False) for word in unless or ()),
     ]
     if none and guards:
         raise typer.BadParameter("--none goes without --when and --unless")

@@ -162,7 +162,7 @@ def run(arguments: list[str]) -> int:
         _say("interrupted", label="patchq")
         return INTERRUPTED
     except typer.TyperException as error:
-        words, hint = told(error)
+        words, hint = told(error, arguments)
         _say(words)
         if hint:
             _say(hint, label="hint")

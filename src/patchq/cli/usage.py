@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
+from patchq.cli.commands import GROUPS
+
 _OURS = re.compile(r"Value error, ")
 
 
-def told(error: typer.TyperException) -> tuple[str, str | None]:
-    """The message and the hint for what the library found wrong with the command line."""
+def told(error: typer.TyperException, arguments: Sequence[str] = ()) -> tuple[str, str | None]:
+    """The message and the hint for what the library found wrong with ``arguments``."""
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "patchq"
+    # an option without its value is found before there is a context
+    named = next(
+        (word for word in arguments if any(word in names for names in GROUPS.values())), ""
+    )
+    command = context.command_path if context is not None else f"patchq {named}".rstrip()
     explained = f"`{command} --help` explains it."
     option = getattr(error, "option_name", None)
     possibilities = getattr(error, "possibilities", None)

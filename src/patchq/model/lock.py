@@ -104,7 +104,9 @@ class Lock:
             return self.names.index(name)
         if name.endswith((".patch", ".diff")):
             raise InputError(f"{name} is not a base in upstream.lock", hint="It names a patch.")
-        locked = f"Locked are {', '.join(self.names[-_SHOWN:])}. " if self.names else ""
+        older = len(self.names) - _SHOWN
+        more = f" and {older} older ones" if older > 0 else ""
+        locked = f"Locked are {', '.join(self.names[-_SHOWN:])}{more}. " if self.names else ""
         raise InputError(
             f"{name} is not a base in upstream.lock",
             hint=f"{did_you_mean(name, self.names) or locked.rstrip()} "

@@ -35,6 +35,17 @@ class Guard:
         return f"#{'+' if self.positive else '-'}{self.name}"
 
 
+def asked_guard(name: str, *, positive: bool) -> Guard:
+    """The guard that the user names; raises :class:`InputError` if none can be called so."""
+    guard = Guard(name, positive)
+    if _CONTROL.search(name) or not _GUARD.fullmatch(str(guard)):
+        raise InputError(
+            f"{name!r} cannot be a guard",
+            hint="A guard is one word that begins without '+' or '-' and holds no '#'.",
+        )
+    return guard
+
+
 @dataclass(frozen=True)
 class SeriesEntry:
     """One patch of a series; ``line`` is where it stands, 0 for an entry not in a file yet."""
