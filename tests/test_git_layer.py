@@ -18,9 +18,10 @@ from patchq.git.branch import write_repository
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
 from patchq.git.merge import MergeQuestion
+from patchq.git.newobjects import NewObjects
 from patchq.git.objects import EMPTY_TREE, Entry, encode_path
 from patchq.git.process import Git, Result
-from patchq.git.raw_objects import DamagedObjectError, MissingObjectError
+from patchq.git.raw_objects import DamagedObjectError, MissingObjectError, object_id
 from patchq.git.renames import AddedPlace, RenameMap
 from patchq.git.search import blobs_with_words, count_texts, files_with_words, known_words
 from patchq.git.store import Store, open_store
@@ -680,3 +681,23 @@ def test_words_are_found_in_process_as_git_finds_them(store: Store) -> None:
     found = blobs_with_words(store.git, store.objects, list(blobs), words)
     assert {word: {blobs[oid] for oid in oids} for word, oids in found.items()} == by_git
     assert by_git["tile"] == {"0.h", "4.h"}
+
+
+def test_git_reads_the_packs_that_are_written_here(miniature: MakeMiniature) -> None:
+    repository = miniature()
+    sizes = (0, 1, 15, 16, 17, 2047, 2048, 300_000)
+    objects = {("blob", b"%d" % size + b"x" * size) for size in sizes}
+    objects |= {("tree", b""), ("blob", b""), ("blob", os.urandom(70_000))}
+    commit = (
+        b"tree %s\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\none\n" % EMPTY_TREE.encode()
+    )
+    objects.add(("commit", commit))
+    new = NewObjects(repository.path / "objects")
+    oids = {object_id(kind.encode(), content): (kind, content) for kind, content in objects}
+    for oid, (kind, content) in oids.items():
+        new.add(oid, kind, content)
+    new.flush()
+    (pack,) = (repository.path / "objects/pack").glob("*.pack")
+    repository.git("verify-pack", "--verbose", str(pack))
+    for oid, (kind, content) in oids.items():
+        assert repository.git("cat-file", kind, oid) == content
