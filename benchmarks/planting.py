@@ -26,7 +26,7 @@ from probe import Probe
 from scratch import judge_each
 from source import FileDiff, Function, Tree, tree_diff
 
-from patchq.engine.judge.gone.absence import TELLING
+from patchq.engine.languages.fresh_code import TELLING
 from patchq.engine.languages.tokens import family, tokenize
 from patchq.engine.workspace.project import Project
 from patchq.git.objects import Entry

@@ -583,4 +583,48 @@ def test_a_line_that_says_nothing_came_elsewhere(miniature: MakeMiniature, line:
     upstream.commit("Keep it (#2)", {C_PATH: RELEASED})
     upstream.commit("Go on (#3)", {C_PATH: RELEASED.replace("\tcount_it(p);\n", line)})
     upstream.tag("v2")
-    assert judged(upstream, patch).report.verdict is Verdict.UPSTREAMED
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED, report.evidence
+
+
+def other_words(text: str) -> str:
+    """``text`` with every name changed, and a statement more."""
+    return re.sub(r"\b(pool|count|page|taken|owner|left)\b", r"x\1", names_changed(text)).replace(
+        "\treturn v", "\tmark(v0);\n\treturn v"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fixed", "steps"),
+    [
+        ({C_PATH: C_WITHOUT}, [{C_PATH: C_WITHOUT, "src/x.c": other_words(C_BODY)}]),
+        ({C_PATH: C_WITHOUT}, [{C_PATH: C_WITHOUT}, {"src/x.c": other_words(C_BODY)}]),
+        ({C_PATH: None}, [{C_PATH: None}, {"src/x.c": other_words(C_BODY)}]),
+    ],
+    ids=["one commit", "two commits", "the whole file"],
+)
+def test_what_is_taken_out_lives_on_under_other_names(
+    miniature: MakeMiniature, fixed: Edits, steps: list[Edits]
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: C_TEXT, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", fixed)
+    for edits in steps:
+        upstream.commit("Take otherwise (#5)", edits)
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert any("src/x.c" in item.paths for item in report.evidence)
+
+
+@pytest.mark.parametrize("fixed", [{C_PATH: C_WITHOUT}, {C_PATH: None}])
+def test_what_is_taken_out_and_is_gone(miniature: MakeMiniature, fixed: Edits) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: C_TEXT, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", fixed)
+    upstream.commit("Do without (#5)", {**fixed, "app/queue.py": BODY, "src/x.c": NEXT_C})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.UPSTREAMED, report.evidence

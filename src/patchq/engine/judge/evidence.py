@@ -65,7 +65,12 @@ class EvidenceMaker:
     def still_there(self, found: StillThere) -> tuple[Evidence, ...]:
         """What a hunk takes out and the new base has elsewhere, and who put it there."""
         where = hunk_words(found.trail)
-        if not found.lines:
+        if found.share:
+            text = (
+                f"{where} removes what {found.files[0]} has now: {found.share:.0%} of it, "
+                "names aside"
+            )
+        elif not found.lines:
             text = f"no line that {where} takes out says enough to tell whether it was only moved"
         else:
             place = f" in {some(found.files)}" if found.files else ""

@@ -20,6 +20,7 @@ COMMON = 4
 """A line that stands this often elsewhere on the old base is not specific to the patch's code."""
 
 _JUMPS = frozenset({b"return", b"goto", b"break", b"continue", b"pass", b"raise", b"throw"})
+_MORE = re.compile(rb"[^\w\s;{}]")
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
@@ -76,9 +77,14 @@ def is_telling(line: bytes) -> bool:
 
 
 def is_own(line: bytes) -> bool:
-    """Whether a line does something of its own: it has one word, and is no mere jump."""
+    """Whether a line does something of its own: a word and more, and no mere jump."""
     words = _WORD.findall(line)
-    return bool(words) and words[0] not in _JUMPS and not KEYWORDS.issuperset(words)
+    return (
+        bool(words)
+        and words[0] not in _JUMPS
+        and not KEYWORDS.issuperset(words)
+        and _MORE.search(line) is not None
+    )
 
 
 def has_word(line: bytes) -> bool:

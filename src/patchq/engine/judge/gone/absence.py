@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from patchq.engine.judge.gone.fresh import FreshCode
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.languages.containment import Figures, Piece
+from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
@@ -43,11 +43,9 @@ FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
 
 TWIN = 0.80
 """From here on, code that was there all along is a copy; below, it only looks alike."""
-FOUND_RENAMED, TELLING = 0.60, 28
-"""Found under other names in what is new; only code of that many tokens is looked for like this."""
 RENAMED_AT_ONCE, SHORT_AT_ONCE, SHORTEST = 0.5, 0.9, 14
-"""The same in what the very commit added that took the code out: of code with less than
-:data:`TELLING` tokens that has to be all of it, and of less than :data:`SHORTEST` says nothing."""
+"""Found under other names in what the very commit added that took the code out: of code with less
+than :data:`TELLING` tokens that has to be all of it, and of less than the last it says nothing."""
 SAME_SHAPE, SHAPELY = 0.98, 60
 """The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
 
@@ -117,7 +115,7 @@ class Prover:
         self._span = span
         self._objects = span.store.objects
         self._replacements = Replacements(span)
-        self._fresh_code = FreshCode(span.store, span.old.tree, span.new.tree)
+        self._fresh_code = fresh_code(span.store, span.old.tree, span.new.tree)
 
     def prove(self, lost: LostCode, removal: Removal) -> ProofOfAbsence | Doubt:
         """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
@@ -316,7 +314,7 @@ class Prover:
         if commit is None or not commit.parents or kind is Family.OTHER:
             return None
         before = self._objects.commit_tree(commit.parents[0])
-        fresh = FreshCode(self._span.store, before, commit.tree)
+        fresh = fresh_code(self._span.store, before, commit.tree)
         for text in dict.fromkeys([lost.text, lost.neighbourhood, _body(lost)]):
             piece = Piece(tokenize(kind, text), self.index.weight)
             least = SHORT_AT_ONCE if piece.size < TELLING else RENAMED_AT_ONCE

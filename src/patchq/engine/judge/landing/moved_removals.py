@@ -24,7 +24,10 @@ from patchq.engine.judge.line_search import (
     is_telling,
     search_elsewhere,
 )
+from patchq.engine.languages.containment import Piece
+from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.languages.outline import outline
+from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
@@ -39,7 +42,8 @@ from patchq.model.diff_layout import split_lines
 class StillThere:
     """Lines that a hunk takes out and that stand elsewhere on the new base, with the files.
 
-    Without lines, none says enough to look for. ``back`` is the commit that put the first of them
+    Without lines, none says enough to look for, or they stand there in other words: a ``share`` of
+    them, names aside. ``back`` is the commit that put the first of them
     there, if it is known and another than the one that took it out.
     """
 
@@ -47,6 +51,7 @@ class StillThere:
     lines: tuple[bytes, ...]
     files: tuple[str, ...] = ()
     back: CommitInfo | None = None
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,10 @@ class Removals:
             for trail in empty
             if trail.unit not in known and (trail.landed is None or trail.landed.oid not in taken)
         ]
-        return (*here, *self._elsewhere(silent))
+        elsewhere = tuple(self._elsewhere(silent))
+        seen = {item.trail.unit for item in elsewhere}
+        left = [trail for trail in silent if trail.unit not in seen]
+        return (*here, *elsewhere, *filter(None, map(self._in_other_words, left)))
 
     def _beside(self, trail: HunkHistory) -> StillThere | None:
         """The lines that stand in the file more often than the patch would leave them."""
@@ -261,6 +269,36 @@ class Removals:
         if lines:
             yield StillThere(trail, lines)
 
+    def _in_other_words(self, trail: HunkHistory) -> StillThere | None:
+        """Code that a unit takes out, if upstream has the same since under other names.
+
+        A definition, and what a file held, is looked for in all that is new; a part of one only in
+        what the commit added that took it out.
+        """
+        span, (path, *more) = self._span, trail.unit.paths
+        before, after = (self._objects.blob(s[path]) for s in (trail.unit.before, trail.unit.after))
+        kind = family(path)
+        if more or trail.landed is None or b"\0" in before + after:
+            return None
+        texts = _definitions_gone(path, before, after)
+        trees = span.old.tree, span.new.tree
+        if not texts:
+            old, new = split_lines(before), split_lines(after)
+            head, tail = common_ends(old, new)
+            texts = [b"".join(old[head : len(old) - tail])]
+            if after and trail.landed.parents:
+                trees = self._objects.commit_tree(trail.landed.parents[0]), trail.landed.tree
+        for text in texts:
+            piece = Piece(tokenize(kind, text), lambda _name: 1.0)
+            if piece.size < TELLING:
+                continue
+            for file, fresh in fresh_code(span.store, *trees).like(kind, text):
+                figures = piece.within(tokenize(kind, fresh))
+                share = max(figures.exact, figures.renamed if kind is not Family.OTHER else 0)
+                if share >= FOUND_RENAMED:
+                    return StillThere(trail, (), (file,), share=share)
+        return None
+
     def _change(self, trail: HunkHistory) -> _Change:
         unit = trail.unit
         if unit not in self._changes:
@@ -278,3 +316,14 @@ class Removals:
         old, new = (split_lines(self._objects.blob(entry)) for entry in (before, after))
         head, tail = common_ends(old, new)
         return [[line.strip() for line in side[head : len(side) - tail]] for side in (old, new)]
+
+
+def _definitions_gone(path: str, before: bytes, after: bytes) -> list[bytes]:
+    """The definitions that an edit takes out of a file, those around others left out."""
+    old, new = outline(path, before), outline(path, after)
+    if old is None or new is None:
+        return []
+    gone = [each for each in old.definitions if each.name not in new.names]
+    around = {old.parent(each) for each in gone}
+    lines = split_lines(before)
+    return [b"".join(lines[d.first : d.last + 1]) for d in gone if d not in around]
