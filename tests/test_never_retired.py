@@ -225,6 +225,28 @@ def short_upstream(miniature: MakeMiniature, path: str, short: str, rest: str) -
     return upstream
 
 
+@pytest.mark.parametrize(
+    ("head", "gone"),
+    [
+        ("def fused(hidden, router, topk, bias=None):\n", False),
+        ("class Fused:\n  def __call__(self, hidden, router, topk, bias=None) -> Tensor:\n", False),
+        ("def fused(hidden, router, topk):\n", True),
+        ("def fused(x):\n    if route(hidden, router, topk, bias=None):\n", True),
+    ],
+    ids=["function", "method", "another parameter", "a call"],
+)
+def test_a_function_of_the_same_parameters(miniature: MakeMiniature, head: str, gone: bool) -> None:
+    """Written anew, under another name, by the commit that took the old one out."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: TEXT, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
+    body = "        return torch.ops.fused(1)\n"
+    upstream.commit("Route at once (#5)", {PATH: WITHOUT, "app/fused.py": head + body})
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
+
+
 C_GONE: Mapping[str, Edits] = {
     "into a scanner": {C_PATH: C_WITHOUT, "src/pages.l": f"%%\n.*  take();\n%%\n{C_BODY}"},
     "into a grammar, renamed": {

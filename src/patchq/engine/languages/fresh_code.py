@@ -7,7 +7,7 @@ tokens in, names aside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property, lru_cache
 
 from patchq.engine.languages.containment import SHAPE
@@ -45,6 +45,12 @@ class FreshCode:
                 shapes = self._shapes_of(kind, path)
                 if asked and sum(run in shapes for run in asked) >= _SHARED * len(asked):
                     yield path, fresh
+
+    def with_words(self, kind: Family, words: Collection[bytes]) -> Iterator[tuple[str, bytes]]:
+        """The files that have all of ``words`` in their new code, with all of that."""
+        for path, fresh in self._fresh.items():
+            if family(path) is kind and all(word in fresh for word in words):
+                yield path, fresh
 
     def _shapes_of(self, kind: Family, path: str) -> str:
         if path not in self._shapes:

@@ -169,3 +169,24 @@ class ShapeRows(dict[bytes, str]):
     def of(self, kind: Family, text: bytes) -> str:
         """The row of ``text``, docstrings included."""
         return "".join(map(self.__getitem__, _PATTERNS[kind].findall(text)))
+
+
+def parameters(tokens: Tokens) -> tuple[bytes, ...]:
+    """The tokens of the first list in parentheses, without a first ``self`` or ``cls``."""
+    texts = tokens.texts
+    first = next((at + 1 for at, text in enumerate(texts) if text == b"("), len(texts))
+    depth = 1
+    for end in range(first, len(texts)):
+        depth += {b"(": 1, b")": -1}.get(texts[end], 0)
+        if not depth:
+            found = texts[first:end]
+            return found[2:] if found[:1] in ((b"self",), (b"cls",)) else found
+    return ()
+
+
+def defines_with(kind: Family, text: bytes, wanted: tuple[bytes, ...]) -> bool:
+    """Whether ``text`` has a function with just these :func:`parameters`."""
+    before = rb"\0def" if kind is Family.PYTHON else rb"\0[\w*&>]+"
+    head = before + rb"\0\w+\0\(\0(?:(?:self|cls)\0,\0)?"
+    row = b"\0" + b"\0".join(tokenize(kind, text).texts) + b"\0"
+    return bool(re.search(head + re.escape(b"\0".join(wanted)) + rb"\0\)\0[:{-]", row))

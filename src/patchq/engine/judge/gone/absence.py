@@ -15,12 +15,12 @@ from functools import cached_property
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.languages.containment import Figures, Piece
-from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, fresh_code
+from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, FreshCode, fresh_code
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import read_facts
-from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tokens import Family, defines_with, family, parameters, tokenize
 from patchq.engine.languages.tree_index import TreeIndex
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import list_files
@@ -48,6 +48,9 @@ RENAMED_AT_ONCE, SHORT_AT_ONCE, SHORTEST = 0.5, 0.9, 14
 than :data:`TELLING` tokens that has to be all of it, and of less than the last it says nothing."""
 SAME_SHAPE, SHAPELY = 0.98, 60
 """The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
+
+_PARAMETERS = 3
+"""With so many parameters, a function that takes just the same does the same for its callers."""
 
 COMMON = 5
 """A name with more definitions than this in unchanged files says nothing by itself."""
@@ -304,7 +307,10 @@ class Prover:
                 f"{figures.shape:.0%} under other names, {figures.names:.0%} of its names",
                 (place.path,),
             )
-        if len(tokenize(family(lost.path), _body(lost)).names) < 2:
+        names = tokenize(family(lost.path), _body(lost)).names
+        if lost.name is None:  # no name of a definition tells in their stead
+            names = frozenset(name for name in names if len(name) > 2)
+        if len(names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
@@ -326,6 +332,22 @@ class Prover:
                         f"into {path} under other names",
                         (path,),
                     )
+        return self._rewritten_at_once(lost, fresh)
+
+    def _rewritten_at_once(self, lost: LostCode, fresh: FreshCode) -> Doubt | None:
+        """A doubt if ``fresh``, of the commit that took a function out, has one with its
+        parameters."""
+        kind = family(lost.path)
+        wanted = parameters(tokenize(kind, lost.text))
+        if lost.name is None or wanted.count(b",") < _PARAMETERS - 1:
+            return None
+        for path, added in fresh.with_words(kind, set(wanted)):
+            if defines_with(kind, added, wanted):
+                return Doubt(
+                    f"{lost.what} was not just deleted: the same commit brought a function with "
+                    f"its parameters to {path}",
+                    (path,),
+                )
         return None
 
     def _replaced(self, lost: LostCode, removal: Removal) -> Doubt | None:
