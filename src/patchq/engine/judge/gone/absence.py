@@ -14,14 +14,14 @@ from functools import cached_property
 
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
+from patchq.engine.judge.gone.successor import Successors
 from patchq.engine.languages.containment import Figures, Piece
-from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, FreshCode, fresh_code
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import read_facts
-from patchq.engine.languages.tokens import Family, defines_with, family, parameters, tokenize
-from patchq.engine.languages.tree_index import TreeIndex
+from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, TreeIndex, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
@@ -43,14 +43,8 @@ FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
 
 TWIN = 0.80
 """From here on, code that was there all along is a copy; below, it only looks alike."""
-RENAMED_AT_ONCE, SHORT_AT_ONCE, SHORTEST = 0.5, 0.9, 14
-"""Found under other names in what the very commit added that took the code out: of code with less
-than :data:`TELLING` tokens that has to be all of it, and of less than the last it says nothing."""
 SAME_SHAPE, SHAPELY = 0.98, 60
 """The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
-
-_PARAMETERS = 3
-"""With so many parameters, a function that takes just the same does the same for its callers."""
 
 COMMON = 5
 """A name with more definitions than this in unchanged files says nothing by itself."""
@@ -118,6 +112,7 @@ class Prover:
         self._span = span
         self._objects = span.store.objects
         self._replacements = Replacements(span)
+        self._successors = Successors(span)
         self._fresh_code = fresh_code(span.store, span.old.tree, span.new.tree)
 
     def prove(self, lost: LostCode, removal: Removal) -> ProofOfAbsence | Doubt:
@@ -129,7 +124,7 @@ class Prover:
         doubt = (
             self._contained(lost, likest, like)
             or self._unsearched()
-            or self._renamed_at_once(lost, removal)
+            or self._succeeded(lost, removal)
             or self._replaced(lost, removal)
         )
         if doubt or removal.commit is None:
@@ -222,7 +217,7 @@ class Prover:
             for text in dict.fromkeys([lost.text, lost.neighbourhood])
             for found in self._compare(lost.path, text, lost.text)
         ]
-        found += self._compare(lost.path, _body(lost), lost.text, inlined=True)
+        found += self._compare(lost.path, lost.body, lost.text, inlined=True)
         best = max(found, key=lambda each: each[:2], default=None)
         return (best[2], best[0]) if best else (None, False)
 
@@ -307,48 +302,19 @@ class Prover:
                 f"{figures.shape:.0%} under other names, {figures.names:.0%} of its names",
                 (place.path,),
             )
-        names = tokenize(family(lost.path), _body(lost)).names
+        names = tokenize(family(lost.path), lost.body).names
         if lost.name is None:  # no name of a definition tells in their stead
             names = frozenset(name for name in names if len(name) > 2)
         if len(names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
 
-    def _renamed_at_once(self, lost: LostCode, removal: Removal) -> Doubt | None:
-        """A doubt if the commit that took the code out put the same in under other names."""
-        commit, kind = removal.commit, family(lost.path)
-        if commit is None or not commit.parents or kind is Family.OTHER:
+    def _succeeded(self, lost: LostCode, removal: Removal) -> Doubt | None:
+        found = self._successors.find(lost, removal)
+        if found is None:
             return None
-        before = self._objects.commit_tree(commit.parents[0])
-        fresh = fresh_code(self._span.store, before, commit.tree)
-        for text in dict.fromkeys([lost.text, lost.neighbourhood, _body(lost)]):
-            piece = Piece(tokenize(kind, text), self.index.weight)
-            least = SHORT_AT_ONCE if piece.size < TELLING else RENAMED_AT_ONCE
-            for path, added in fresh.like(kind, text) if piece.size >= SHORTEST else ():
-                share = piece.within(tokenize(kind, added)).renamed
-                if share >= least:
-                    return Doubt(
-                        f"{lost.what} was not just deleted: the same commit put {share:.0%} of it "
-                        f"into {path} under other names",
-                        (path,),
-                    )
-        return self._rewritten_at_once(lost, fresh)
-
-    def _rewritten_at_once(self, lost: LostCode, fresh: FreshCode) -> Doubt | None:
-        """A doubt if ``fresh``, of the commit that took a function out, has one with its
-        parameters."""
-        kind = family(lost.path)
-        wanted = parameters(tokenize(kind, lost.text))
-        if lost.name is None or wanted.count(b",") < _PARAMETERS - 1:
-            return None
-        for path, added in fresh.with_words(kind, set(wanted)):
-            if defines_with(kind, added, wanted):
-                return Doubt(
-                    f"{lost.what} was not just deleted: the same commit brought a function with "
-                    f"its parameters to {path}",
-                    (path,),
-                )
-        return None
+        words = f"{lost.what} was not just deleted: the same commit {found.words}"
+        return Doubt(words, (found.path,))
 
     def _replaced(self, lost: LostCode, removal: Removal) -> Doubt | None:
         if removal.commit is None:
@@ -378,15 +344,6 @@ class Prover:
                 f"{len(skipped)} files of {new.name} could not be searched: {skipped[0]}", skipped
             )
         return None
-
-
-def _body(lost: LostCode) -> bytes:
-    """A definition without its head: what is left of it where it was inlined."""
-    end = b":" if family(lost.path) is Family.PYTHON else b"{"
-    lines = iter(lost.lines[lost.first : lost.end])
-    if lost.name is not None:
-        next((line for line in lines if line.rstrip().endswith(end)), None)
-    return b"".join(lines)
 
 
 def _untold(lost: LostCode) -> Doubt:

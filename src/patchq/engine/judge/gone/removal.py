@@ -62,6 +62,15 @@ class LostCode:
         return b"".join(self.lines[self.first : self.end])
 
     @property
+    def body(self) -> bytes:
+        """A definition without its head: what is left of it where it was inlined."""
+        end = b":" if family(self.path) is Family.PYTHON else b"{"
+        lines = iter(self.lines[self.first : self.end])
+        if self.name is not None:
+            next((line for line in lines if line.rstrip().endswith(end)), None)
+        return b"".join(lines)
+
+    @property
     def neighbourhood(self) -> bytes:
         """The lines around the hunk."""
         return b"".join(self.lines[self.hunk[0] : self.hunk[1]])

@@ -25,9 +25,9 @@ from patchq.engine.judge.line_search import (
     search_elsewhere,
 )
 from patchq.engine.languages.containment import Piece
-from patchq.engine.languages.fresh_code import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
