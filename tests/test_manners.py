@@ -392,3 +392,18 @@ def test_what_was_left_out_is_asked_for(patchq: CommandLine, workspace: Workspac
     assert done.returncode == 2
     assert "error: a new patch needs a subject\n" in done.stderr
     assert "hint: Say what it does, in one line: -m TEXT." in done.stderr
+
+
+def test_what_would_be_silent_is_said(patchq: CommandLine, workspace: Workspace) -> None:
+    for given, said in (("", "the patch is empty"), ("words\n", "no diff in it")):
+        done = patchq("import", "-", "--tag", "v2", cwd=workspace.root, stdin=given)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: standard input: {said}\n")
+    (workspace.root / "empty.patch").write_text("")
+    listed = patchq("import", "empty.patch", cwd=workspace.root).stdout
+    assert listed.count("empty.patch") == 1
+    assert patchq("guard", "new", "--when", "later", cwd=workspace.root).returncode == 0
+    done = patchq("header", "new", "--set", "X-Requires: nope.patch", cwd=workspace.root)
+    assert done.returncode == 0
+    said = "patchq: X-Requires: nope.patch is not in the series; new.patch is off by its guards\n"
+    assert said in done.stderr

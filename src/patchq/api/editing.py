@@ -275,6 +275,7 @@ def _with_header(
     from patchq.engine.series.message import now, wording
     from patchq.engine.series.restack import check_requirements
     from patchq.git.identity import user_identity
+    from patchq.model.retired import provided_by_upstream
 
     directory = project.workspace.load(series)
     patch = change(directory.patches[directory.series.entry(name).name])
@@ -284,4 +285,9 @@ def _with_header(
         check_fields(patch.header)
     new = replace(directory, patches={**directory.patches, name: patch})
     check_requirements(directory, new, project.settings.default_guards)
-    return Edited(directory, new)
+    there = {*directory.series.names, *provided_by_upstream(directory.retired)}
+    unmet = [other for other in patch.header.requires if other not in there]
+    remarks = (
+        f"X-Requires: {other} is not in the series; {name} is off by its guards" for other in unmet
+    )
+    return Edited(directory, new, tuple(remarks))

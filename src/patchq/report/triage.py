@@ -63,7 +63,8 @@ def render_triage(triage: Triage, console: Console) -> None:
             writer.blank()
             writer.words(f"{title}: {len(chosen)}", style="bold")
             for file in chosen:
-                problem = f": {file.problem}" if file.problem else ""
+                told = (file.problem or "").removeprefix(f"{file.place}: ")
+                problem = f": {told}" if told else ""
                 writer.words(f"{_short(file.place)}{problem}", INDENT)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from patchq.engine.importing.read import Given, Notice, free_name, read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
+from patchq.model.patch import Patch, read_patch
 from patchq.model.series import read_series
 
 _SERIES = "series"
@@ -90,6 +91,8 @@ def read_stream(raw: bytes, name: str | None, found: Collected) -> None:
         return
     told = given[0].subject_name
     if told is None:
+        if not Patch("", given[0].raw).diff:
+            read_patch("standard input", given[0].raw)
         raise InputError(
             "a patch from standard input that has no subject needs --name",
             hint="Name it: --name NAME.",
