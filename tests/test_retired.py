@@ -121,7 +121,7 @@ def test_ordinary_text_is_never_binary(line: int) -> None:
         ("standing: retired", "standing: gone", 4, "gone"),
         ("+mtp", "mtp", 10, "guard"),
         ("pr: 12", "pr: twelve", 17, "whole number"),
-        ("name: ", "name: ../", 3, "not a file in the directory of the series"),
+        ("name: ", "name: ../", 3, "not a path below the directory of the series"),
         ("name: ", 'name: "a\\0" #', 3, "holds a control character"),
         ("verdict:", "verdikt:", 5, "verdikt"),
         ("version: 1", "version: 3", 1, "version 3"),
