@@ -65,7 +65,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds: on the wall, of the processor in this process, and in those that it started."""
+    """Seconds: on the wall, of the processor in this process, and in those that it started: git,
+    and the other processes of patchq."""
 
     wall: float
     own: float
@@ -75,7 +76,10 @@ class Cost:
         return Cost(self.wall - other.wall, self.own - other.own, self.started - other.started)
 
     def __str__(self) -> str:
-        return f"{self.wall:.2f} s ({self.own:.2f} s and git {self.started:.2f} s of processor)"
+        return (
+            f"{self.wall:.2f} s ({self.own:.2f} s of processor here and {self.started:.2f} s in "
+            "what it started)"
+        )
 
 
 def _spent() -> Cost:
@@ -126,6 +130,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tmpfs", type=Path, help="where to work, for instance /dev/shm")
     parser.add_argument("--only", type=int, nargs="+", help="which of the four series")
+    parser.add_argument("--jobs", type=int, help="how many processes judge, without git's")
     parser.add_argument("--no-git", action="store_true", help="leave git rebase out")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     return parser.parse_args()
@@ -167,7 +172,7 @@ def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -
             words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
             kinds = ", ".join(f"{count} {kind}" for kind, count in measured.processes.most_common())
             total = measured.processes.total()
-            print(f"  patchq, {name}: {measured.cost}, {total} git processes ({kinds})")
+            print(f"  patchq, {name}: {measured.cost}, {total} processes ({kinds})")
             print(f"    {words}")
             if options.profile:
                 pstats.Stats(profile).sort_stats("cumulative").print_stats(15)
@@ -176,7 +181,7 @@ def _measure(root: Path, options: argparse.Namespace, series: Sequence[Patch]) -
 def _timed(project: Project, options: argparse.Namespace, series: Sequence[Patch]) -> Measured:
     _started.clear()
     before = _spent()
-    rebased = rebase(project, options.old, options.new, series)
+    rebased = rebase(project, options.old, options.new, series, options.jobs)
     project.store.objects.reopen()  # what it read with is counted once it has ended
     return Measured(rebased, _spent() - before, Counter(_started))
 

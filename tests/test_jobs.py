@@ -191,11 +191,15 @@ def test_an_interrupt_leaves_no_process(upstream: Miniature, many: list[int]) ->
 
 
 def test_shares_hold_each_group_once_and_get_smaller() -> None:
-    groups = [("a", "b", "c", "d"), *((str(number),) for number in range(20))]
+    groups: dict[tuple[str, ...], int] = {
+        ("a", "b", "c", "d"): 9,
+        **{(str(number),): 1 for number in range(20)},
+    }
     parts = shares(groups, 2)
     assert sorted(name for part in parts for name in part) == sorted(
         name for group in groups for name in group
     )
-    assert parts[0] >= {"a", "b", "c", "d"}
-    assert len(parts[0]) == 6
-    assert len(parts[-1]) == 1
+    assert parts[0] == {"a", "b", "c", "d"}
+    sizes = [len(part) for part in parts[1:]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert (sizes[0], sizes[-1]) == (3, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct
 from threading import current_thread, main_thread
@@ -16,6 +16,8 @@ from threading import current_thread, main_thread
 from patchq.git.store import Store
 
 _PART = Struct("I")
+_ROUNDS = 3
+"""So many times a process takes a part before those that are left are small."""
 
 
 def cores() -> int:
@@ -23,18 +25,22 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def shares(groups: Sequence[Sequence[str]], jobs: int) -> list[frozenset[str]]:
-    """All of ``groups`` in parts for ``jobs`` processes that take one after another.
+def shares(groups: Mapping[tuple[str, ...], int], jobs: int) -> list[frozenset[str]]:
+    """All of ``groups``, with what each may cost, in parts for ``jobs`` processes that take one
+    after another.
 
     They get smaller, so that nobody has to wait for long at the end.
     """
-    left = sorted(groups, key=len)
+    left = sorted(groups, key=lambda group: groups[group])
+    cost = sum(groups.values())
     parts = []
     while left:
-        size = sum(map(len, left)) / (2 * jobs)
-        part = set(left.pop())
-        while left and len(part) + len(left[-1]) <= size:
+        most = cost / (_ROUNDS * jobs)
+        part, spent = set[str](), 0
+        while left and (not part or spent + groups[left[-1]] <= most):
+            spent += groups[left[-1]]
             part.update(left.pop())
+        cost -= spent
         parts.append(frozenset(part))
     return parts
 

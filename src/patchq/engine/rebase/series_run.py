@@ -128,7 +128,12 @@ class SeriesRun:
         patches, names = self._source.patches, self._source.series.names
         tied = [(name, other) for name in names for other in patches[name].header.requires]
         groups = independent({name: self._judge.reach(patches[name]) for name in names}, tied)
-        parts = shares([group for group in groups if not set(open_).isdisjoint(group)], jobs)
+        costs = {
+            group: sum(self._cost(patches[name]) for name in group)
+            for group in groups
+            if not set(open_).isdisjoint(group)
+        }
+        parts = shares(costs, jobs)
         self._judge.judge.references.look_up()
         done: list[str] = []
 
@@ -150,6 +155,11 @@ class SeriesRun:
 
         share(self._span.store, work, len(parts), jobs)
         return True
+
+    def _cost(self, patch: Patch) -> int:
+        """How much work a patch may be, beside others: each commit is asked about each hunk."""
+        hunks = sum(len(change.hunks) + 1 for change in patch.files)
+        return hunks * (10 + len(self._span.commits(patch.paths)))
 
     def _judge_all(self, progress: Progress) -> dict[str, Judgement]:
         settled: dict[str, Judgement] = {}
