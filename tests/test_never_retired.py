@@ -225,6 +225,20 @@ def short_upstream(miniature: MakeMiniature, path: str, short: str, rest: str) -
     return upstream
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_body_of_one_expression_is_written_out(miniature: MakeMiniature, gone: bool) -> None:
+    short = "def offloads(args):\n    return args.vae_offload\n\n\n"
+    upstream = short_upstream(miniature, PATH, short, LAST)
+    patch = upstream.patch(
+        "v1", {PATH: short.replace("offload\n", "offload and args.cpu\n") + LAST}
+    )
+    now = "args.cpu" if gone else "args.vae_offload"
+    new = f"def load(args):\n    if {now}:\n        args.begin(1)\n"
+    upstream.commit("Ask at once (#5)", {PATH: LAST, "app/load.py": new})
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
+
+
 @pytest.mark.parametrize(
     ("head", "gone"),
     [

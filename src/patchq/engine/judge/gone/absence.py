@@ -15,7 +15,7 @@ from functools import cached_property
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.judge.gone.successor import Successors
-from patchq.engine.languages.containment import Figures, Piece
+from patchq.engine.languages.containment import EXACT, Figures, Piece
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
@@ -124,6 +124,7 @@ class Prover:
         doubt = (
             self._contained(lost, likest, like)
             or self._unsearched()
+            or self._inlined(lost)
             or self._succeeded(lost, removal)
             or self._replaced(lost, removal)
         )
@@ -307,6 +308,18 @@ class Prover:
             names = frozenset(name for name in names if len(name) > 2)
         if len(names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
+        return None
+
+    def _inlined(self, lost: LostCode) -> Doubt | None:
+        """A doubt if new code has all of a body that is too short to be compared."""
+        kind = family(lost.path)
+        tokens = tokenize(kind, lost.body)
+        if len(tokens.texts) >= EXACT:
+            return None
+        wanted = b"\0".join(text for text in tokens.texts if text != b"return")
+        for path, added in self._fresh_code.with_words(kind, tokens.names):
+            if wanted in b"\0".join(tokenize(kind, added).texts):
+                return Doubt(f"{lost.what} may be written out where it was called: {path}", (path,))
         return None
 
     def _succeeded(self, lost: LostCode, removal: Removal) -> Doubt | None:
