@@ -147,17 +147,21 @@ class PlaceJudge:
 
     def _alone(self, placed: PlacedPatch) -> tuple[PlacedPatch, Judgement]:
         """The patch on what matters to it, and the judgement as it is if nothing below is lost."""
-        places = self._places(placed.patch)
+        by_trees = map(self._span.place_by_trees, placed.patch.paths)
+        places = {place.new for place in by_trees if place.new}
         while True:
             own = placed.on(places)
             key = own.key(self._span, self.predicates)
             found = self._kept(key, placed.patch.name, partial(self._find, own))
             if places.issuperset(found.looked):
                 return own, found
-            places.update(found.looked)  # others may edit the file that its code went to
+            places.update(found.looked)  # others may edit what its code or its file went to
 
     def _find(self, placed: PlacedPatch) -> Judgement:
-        return self.judge.judge(placed.case)
+        found = self.judge.judge(placed.case)
+        by_trees = {self._span.place_by_trees(path).new for path in placed.patch.paths}
+        looked = self._places(placed.patch) - by_trees | set(found.looked)
+        return replace(found, looked=tuple(sorted(looked)))
 
     def _kept(self, key: str, name: str, judge: Callable[[], Judgement]) -> Judgement:
         kept = self._cache.get(key)

@@ -114,6 +114,12 @@ class UpstreamRange:
             self._placements[path] = self._place(path)
         return self._placements[path]
 
+    def place_by_trees(self, path: str) -> Placement:
+        """:meth:`place` as far as the two trees tell: no commit between them is asked."""
+        if path not in self._in_trees:
+            self._in_trees[path] = self._look_up(path)
+        return self._in_trees[path]
+
     def expect(self, paths: Iterable[str]) -> None:
         """Say which paths :meth:`commits` will be asked about: git is asked for all at once."""
         self._expected.update(paths)
@@ -215,17 +221,12 @@ class UpstreamRange:
 
     def _place(self, path: str) -> Placement:
         """Where the trees say, unless neither has the file: then where its history says first."""
-        placed = self._place_by_trees(path)
+        placed = self.place_by_trees(path)
         there = (self.store.objects.file(base.tree, path) for base in (self.old, self.new))
         if placed.where is Whereabouts.UNCOVERED or any(there):
             return placed
         renamed = self._renamed_since(path)
         return Placement(path, renamed, Whereabouts.MOVED) if renamed else placed
-
-    def _place_by_trees(self, path: str) -> Placement:
-        if path not in self._in_trees:
-            self._in_trees[path] = self._look_up(path)
-        return self._in_trees[path]
 
     def _look_up(self, path: str) -> Placement:
         if not self.covers(path):
@@ -256,7 +257,7 @@ class UpstreamRange:
     def _names(self, paths: Iterable[str]) -> frozenset[str]:
         """``paths`` on both bases."""
         old = set(paths)
-        placed = map(self._place_by_trees, old)
+        placed = map(self.place_by_trees, old)
         return frozenset(old | {place.new for place in placed if place.new is not None})
 
     def _touching(self, names: frozenset[str]) -> tuple[CommitInfo, ...]:
