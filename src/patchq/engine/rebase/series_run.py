@@ -101,6 +101,7 @@ class SeriesRun:
         self._judge = judge or _place_judge(span, source, cache)
         self._stack = self._judge.stack
         self._places: dict[str, PlacedPatch] = {}
+        self._covered: dict[str, bool] = {}
         self._now: PlacedPatch | None = None
         self._foreseen: set[str] = set()
         self.remembered: dict[str, None] = {}
@@ -242,7 +243,9 @@ class SeriesRun:
         Not so one that its guards or a requirement keep out of the series, if it does not apply.
         """
         patch = self._source.patches[entry.name]
-        if not all(map(self._span.covers, patch.paths)):
+        if entry.name not in self._covered:
+            self._covered[entry.name] = all(map(self._span.covers, patch.paths))
+        if not self._covered[entry.name]:
             return False
         placed = self._places[entry.name]
         if not (placed.missing or placed.inactive):
