@@ -5,7 +5,9 @@ Each upstream takes a function away. Then what is put back, in whatever disguise
 
 from __future__ import annotations
 
+import random
 import re
+from array import array
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +16,7 @@ from workspaces import make_workspace, open_project, placed
 
 from patchq.engine.judge.gone.absence import ProofOfAbsence
 from patchq.engine.judge.judgement import Judgement
+from patchq.engine.languages.tree_index import Holders
 from patchq.engine.rebase.rebase import judge_series
 from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict
 
@@ -657,3 +660,14 @@ def test_a_class_that_takes_over_what_two_had(upstream: Miniature, patch: bytes)
     (found,) = judged(upstream, patch)
     assert found.report.verdict is Verdict.CONFLICT
     assert any("app/second.py" in evidence.text for evidence in found.report.evidence)
+
+
+def test_the_table_of_an_index_says_what_sets_would() -> None:
+    """Of many blobs, with names that have one checksum in common."""
+    chance = random.Random(1)
+    blobs = [array("I", chance.choices(range(0, 2**32, 2**20), k=60)) for _ in range(200)]
+    holders = Holders(blobs)
+    for sum_ in (*{one for blob in blobs for one in blob}, 7):
+        assert holders.of(sum_) == [
+            n for n, blob in enumerate(blobs) for one in blob if one == sum_
+        ]

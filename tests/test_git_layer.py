@@ -17,6 +17,7 @@ from patchq.git.apply import Applied, Refused
 from patchq.git.branch import write_repository
 from patchq.git.history import History, Touch, narrow
 from patchq.git.lender import find_lender
+from patchq.git.mail import MailedChange
 from patchq.git.merge import MergeQuestion
 from patchq.git.newobjects import NewObjects
 from patchq.git.objects import EMPTY_TREE, Entry, encode_path
@@ -701,3 +702,21 @@ def test_git_reads_the_packs_that_are_written_here(miniature: MakeMiniature) -> 
     repository.git("verify-pack", "--verbose", str(pack))
     for oid, (kind, content) in oids.items():
         assert repository.git("cat-file", kind, oid) == content
+
+
+def test_mails_of_many_changes_are_those_of_each(store: Store, upstream: Miniature) -> None:
+    """By one process, in the order asked for; two that are the same are one commit of git's."""
+    tree, objects = upstream.tree_id("v1"), store.objects
+    changes = []
+    for number in (3, 1, 2, 1):
+        entry = Entry("100644", objects.write_blob(ten((number, "changed")).encode()))
+        after = objects.overlay(tree, {"a/b/deep.py": entry})
+        body = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
+        changes.append(MailedChange(tree, after, f"{number}\n\n{body}\n", "A <a@b>", "0 +0000"))
+    each = [
+        store.mailer.mail(c.old, c.new, message=c.message, author=c.author, date=c.date)
+        for c in changes
+    ]
+    assert store.mailer.mails(changes) == each
+    assert store.mailer.mails(changes[:1]) == each[:1]
+    assert each[1] == each[3] != each[2]

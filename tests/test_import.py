@@ -336,6 +336,12 @@ def test_a_number_that_landed_before_the_base_is_no_end(bench: Bench) -> None:
     assert done.returncode == 0, done.stderr
     assert "#77 landed before v2: no end" in done.stderr
     assert b"X-Upstream-PR" not in (bench.root / "series/v2/fix-pr77.patch").read_bytes()
+    (kept,) = (bench.root / ".patchq/cache/landed").rglob("*.json")
+    kept.write_bytes(kept.read_bytes().replace(b"77", b"78"))  # damaged: it is found anew
+    other = {"src/app.py": TEN.replace("line 3\n", "line three\n")}
+    more = bench.write("more-pr77.patch", bench.upstream.bare_diff("v2", other))
+    done = bench.patchq("import", more, "--tag", "v2", cwd=bench.root)
+    assert "#77 landed before v2: no end" in done.stderr
 
 
 NO_END = "none is safe to propose"

@@ -68,15 +68,15 @@ class _Facts:
         return list(self.names)
 
     @cached_property
-    def by_name(self) -> _Holders:
-        return _Holders(self.names.values())
+    def by_name(self) -> Holders:
+        return Holders(self.names.values())
 
     @cached_property
-    def by_mark(self) -> _Holders:
-        return _Holders(map(self.marks.__getitem__, self.names))
+    def by_mark(self) -> Holders:
+        return Holders(map(self.marks.__getitem__, self.names))
 
 
-class _Holders:
+class Holders:
     """Which of many blobs hold a checksum; the blobs go by their numbers, in order.
 
     A table of 64-bit pairs, in buckets by the checksum: a set for each blob would take ten times
