@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,6 +34,11 @@ _AT_WORK = ("forward.json", "back.json")
 """The journals of a transaction that is being put in place, or taken back."""
 
 _INIT = "`patchq init` makes a workspace; `patchq -C DIR` works in another one."
+
+
+_read_again = lru_cache(maxsize=512)(read_patch)
+"""Every column of a matrix reads the same series."""
+_LARGE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -275,7 +281,8 @@ class Workspace:
                 f"{self._where(path).file}`, or `patchq undo` if patchq removed it), or take the "
                 "line out.".lstrip(),
             )
-        return read_patch(entry.name, raw, strip=entry.strip, where=self._where(path))
+        read = read_patch if len(raw) > _LARGE else _read_again
+        return read(entry.name, raw, strip=entry.strip, where=self._where(path))
 
     def _where(self, path: Path) -> Where:
         return Where(str(path.relative_to(self.root)))

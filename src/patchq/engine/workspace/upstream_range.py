@@ -89,7 +89,7 @@ class UpstreamRange:
         Where history is cut off, or a base is not in the store, answers may be others than later.
         """
         return [
-            [[b.name, b.commit, self.store.objects.has(b.commit)] for b in self.lock.bases],
+            [[b.name, b.commit, self.store.objects.has(b.commit)] for b in self._upto_new],
             sorted(self._history.ends),
             [
                 [
@@ -103,6 +103,12 @@ class UpstreamRange:
             self.settings.merge_pattern,
             require_version(),
         ]
+
+    @property
+    def _upto_new(self) -> Sequence[Base]:
+        """The bases that a commit may be in first; what is locked after them changes no answer."""
+        names = [base.name for base in self.lock.bases]
+        return self.lock.bases[: names.index(self.new.name) + 1 if self.new.name in names else None]
 
     def covers(self, path: str) -> bool:
         """Whether both bases can tell anything about ``path``."""
