@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from patchq.engine.workspace.pull_requests import PullRequests
 from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import RenameMap
+from patchq.kept_answers import KeptAnswers, key_of
 from patchq.model.coverage import Coverage
 from patchq.model.ids import CommitId
 from patchq.model.lock import Base
@@ -231,8 +232,17 @@ class UpstreamRange:
         there = (self.store.objects.file(base.tree, path) for base in (self.old, self.new))
         if placed.where is Whereabouts.UNCOVERED or any(there):
             return placed
-        renamed = self._renamed_since(path)
+        key = key_of([path, self.identity])
+        kept = self._kept_renames.get(key)
+        if kept is None:
+            kept = [self._renamed_since(path)]
+            self._kept_renames.put(key, kept)
+        (renamed,) = kept
         return Placement(path, renamed, Whereabouts.MOVED) if renamed else placed
+
+    @cached_property
+    def _kept_renames(self) -> KeptAnswers[list[str | None]]:
+        return KeptAnswers(self.cache / "renamed-since", "patchq.renamed-since/1", _name, list)
 
     def _look_up(self, path: str) -> Placement:
         if not self.covers(path):
@@ -286,3 +296,8 @@ class UpstreamRange:
     @cached_property
     def _logs(self) -> dict[frozenset[str], tuple[CommitInfo, ...]]:
         return {}
+
+
+def _name(kept: Any) -> list[str | None]:
+    (name,) = kept
+    return [None if name is None else str(name)]
