@@ -20,7 +20,11 @@ from patchq.engine.judge.gone.unreachable import GoneCode, is_found
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.landing.hidden import HiddenLandings
 from patchq.engine.judge.landing.history_walk import HistoryWalker
-from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
+from patchq.engine.judge.landing.hunk_history import (
+    HunkHistory,
+    LandedState,
+    without_lost_source,
+)
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
@@ -311,7 +315,9 @@ class Judge:
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {item.trail.unit for item in standing}
         marked = [
-            replace(trail, fate=LandedState.ELSEWHERE) if trail.unit in moved else trail
+            replace(trail, fate=LandedState.ELSEWHERE)
+            if trail.unit in moved
+            else without_lost_source(trail, places)
             for trail in trails
         ]
         shown = map(self._evidence.still_there, standing)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from patchq.engine.languages.tokens import Family, family
 from patchq.engine.series.hunks import Unit
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
@@ -83,6 +84,21 @@ class HunkHistory:
         same = (s.commit for s in reversed(self.steps[:found]) if s.state is self.end)
         commit = self.steps[found].commit
         return commit if len(commit.parents) == 1 else next(same, commit)
+
+
+def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) -> HunkHistory:
+    """``trail``, marked if upstream has its lines in a file that is no source any more.
+
+    ``places`` are the paths on the new base: ``main.c.disabled`` is not compiled.
+    """
+    new = [(path, places.get(path)) for path in trail.unit.paths]
+    lost = any(
+        after and family(path) is not Family.OTHER and family(after) is Family.OTHER
+        for path, after in new
+    )
+    if not lost or not trail.has_landed:
+        return trail
+    return replace(trail, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
 
 
 def last_empty(steps: Sequence[CommitState]) -> int | None:
