@@ -808,6 +808,19 @@ def test_landed_and_put_under_a_condition(upstream: Miniature) -> None:
     assert told[EvidenceKind.CONFLICTING_CHANGE] == narrowed
 
 
+def test_code_that_landed_without_a_condition_around_it(upstream: Miniature) -> None:
+    """What the patch takes out it puts there again, indented otherwise."""
+    body = "".join(f"pool.step_{n}(batch, {n})\nbatch = pool.after_{n}(batch)\n" for n in range(5))
+    guarded = f"def refill(pool, batch):\n    if pool.is_new:\n{indent(body, ' ' * 8)}"
+    plain = f"def refill(pool, batch):\n{indent(body, ' ' * 4)}"
+    upstream.commit("Refill (#2)", {POOL_PATH: POOL + guarded})
+    upstream.tag("v1b")
+    patch = upstream.patch("v1b", {POOL_PATH: POOL + plain})
+    upstream.commit("Refill always (#3)", {POOL_PATH: POOL + plain})
+    upstream.tag("v2")
+    assert judged(upstream, patch, bases=("v1b", "v2")).report.verdict is Verdict.UPSTREAMED
+
+
 AGAIN = f"def evict_again(pool, batch):\n    for page in batch:\n        {take('evict')}\n\n"
 
 

@@ -26,7 +26,7 @@ from patchq.engine.judge.line_search import (
 )
 from patchq.engine.languages.containment import Piece
 from patchq.engine.languages.outline import outline
-from patchq.engine.languages.tokens import Family, family, tokenize
+from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
 from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.series.hunks import Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -282,19 +282,20 @@ class Removals:
             return None
         texts = _definitions_gone(path, before, after)
         trees = span.old.tree, span.new.tree
+        old, new = split_lines(before), split_lines(after)
+        head, tail = common_ends(old, new)
+        own = tokenize(kind, b"".join(new[head : len(new) - tail]))
         if not texts:
-            old, new = split_lines(before), split_lines(after)
-            head, tail = common_ends(old, new)
             texts = [b"".join(old[head : len(old) - tail])]
             if after and trail.landed.parents:
                 trees = self._objects.commit_tree(trail.landed.parents[0]), trail.landed.tree
         for text in texts:
             piece = Piece(tokenize(kind, text), lambda _name: 1.0)
-            if piece.size < TELLING:
+            # what the unit itself puts there again it does not take out
+            if piece.size < TELLING or _share(kind, piece, own) >= FOUND_RENAMED:
                 continue
             for file, fresh in fresh_code(span.store, *trees).like(kind, text):
-                figures = piece.within(tokenize(kind, fresh))
-                share = max(figures.exact, figures.renamed if kind is not Family.OTHER else 0)
+                share = _share(kind, piece, tokenize(kind, fresh))
                 if share >= FOUND_RENAMED:
                     return StillThere(trail, (), (file,), share=share)
         return None
@@ -316,6 +317,12 @@ class Removals:
         old, new = (split_lines(self._objects.blob(entry)) for entry in (before, after))
         head, tail = common_ends(old, new)
         return [[line.strip() for line in side[head : len(side) - tail]] for side in (old, new)]
+
+
+def _share(kind: Family, piece: Piece, tokens: Tokens) -> float:
+    """How much of a piece some code holds, under its own names or under others."""
+    figures = piece.within(tokens)
+    return max(figures.exact, figures.renamed if kind is not Family.OTHER else 0)
 
 
 def _definitions_gone(path: str, before: bytes, after: bytes) -> list[bytes]:
