@@ -39,6 +39,8 @@ NAMED_HINT = (
 )
 _REMARK = 13  # from this length on git always sees "\\ No newline at end of file", in any language
 _MARKS = (b" ", b"+", b"-")
+_MANY_LINES = 1_000
+"""From so many lines of a diff on its hunks are read by the leaner way."""
 _DEV_NULL = "/dev/null"
 
 
@@ -248,13 +250,14 @@ class _Reader:
                 "newline at the end of the line before it",
             )
         old_count, new_count = span.says
+        read = _content if len(self.lines) < _MANY_LINES else _content_of_many
         return Hunk(
             index=number,
             old_start=span.old_start,
             old_count=old_count,
             new_start=span.new_start,
             new_count=new_count,
-            lines=_content(self.lines[span.start : span.stop]),
+            lines=read(self.lines[span.start : span.stop]),
             line=span.start + 1,
         )
 
@@ -377,7 +380,29 @@ def _blob(written: str | None) -> str | None:
 
 
 def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The lines of a hunk, with its ``@@`` line, as git reads them: each with its mark."""
+    """The lines of a hunk, with its ``@@`` line, read by unidiff.
+
+    Latin-1 maps each byte to one character and back, so nothing is lost on the way.
+    """
+    from unidiff.patch import PatchSet  # heavy; only where a hunk is looked into
+
+    text = [line.decode("latin-1") for line in lines]
+    if not text[-1].endswith("\n"):
+        text[-1] += "\n"
+    # the wording after the backslash depends on the locale of whoever made the diff
+    text = ["\\ No newline at end of file\n" if line[0] == "\\" else line for line in text]
+    [[hunk]] = PatchSet(["--- a\n", "+++ b\n", *text])
+    content: list[bytes] = []
+    for line in hunk:
+        if line.line_type == "\\":
+            content[-1] = content[-1].removesuffix(b"\n")
+        else:
+            content.append((line.line_type + line.value).encode("latin-1"))
+    return tuple(content)
+
+
+def _content_of_many(lines: Sequence[bytes]) -> tuple[bytes, ...]:
+    """:func:`_content` without an object for each line: of megabytes they would take gigabytes."""
     content: list[bytes] = []
     for line in lines[1:]:
         if line[:1] == b"\\":
