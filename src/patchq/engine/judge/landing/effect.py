@@ -23,18 +23,28 @@ _SETS = re.compile(
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
-def is_in_effect(path: str, without: bytes, changed: bytes, final: bytes) -> bool:
+def is_in_effect(
+    path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
+) -> bool:
     """Whether the lines that a change put into a file, and that stand in ``final`` as they are,
-    may run there as they did: not switched off since, nor on more conditions."""
+    may run there as they did: not switched off since, nor on more conditions.
+
+    ``whole`` is the file with all the changes that belong together: it is read once for all.
+    """
     old, then, now = (file_lines(path, text) for text in (without, changed, final))
     head, tail = common_ends(old.raw, then.raw)
     added = range(head, len(then.raw) - tail)
     shift = _shift(added, then, now)
     later = then.became(now) if shift is None else ()
     lost = {number for edit in later for number in range(edit.first, edit.end)}
+    read = then if whole is None else file_lines(path, whole)
+    moved = _shift(added, then, read)
+    if moved is None:
+        read, moved = then, 0
     return not any(
-        place not in now.live or then.is_narrower(number, now, [place])
-        for number in then.live.intersection(added) - lost
+        place not in now.live or read.is_narrower(number + moved, now, [place])
+        for number in added
+        if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
     )
 

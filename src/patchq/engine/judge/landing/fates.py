@@ -103,11 +103,14 @@ class Fates:
 
     def is_in_effect(self, unit: Unit, final: Entries) -> bool:
         """Whether all that ``unit`` adds, and that is in its files at the end, may run there."""
-        blob = self._objects.blob
+        blob, whole = self._objects.blob, unit.whole or unit.after
         return all(
-            is_in_effect(path, blob(unit.before[path]), blob(after), blob(final.get(path)))
+            is_in_effect(
+                path,
+                *map(blob, (unit.before[path], after, final.get(path), whole[path])),
+            )
             for path, after in unit.after.items()
-            if after is not None and final.get(path) not in (None, after)
+            if after is not None and final.get(path) not in (None, after, whole[path])
         )
 
     def _survival(self, change: _Change, final: Entries) -> Survival:
