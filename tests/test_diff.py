@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patchq.errors import InputError, Where
-from patchq.model.diff import ChangeKind, _content, _content_of_many, scan
+from patchq.model.diff import ChangeKind, scan
 from patchq.model.diff_layout import find_diff
+from patchq.model.hunk_lines import hunk_lines, hunk_lines_of_many
 
 SIMPLE = b"""\
 diff --git a/f.py b/f.py
@@ -353,9 +354,9 @@ def test_a_long_diff_is_read_as_a_short_one(
     ends = ["\\ No newline at end of file\n"] if body[-1][2] else []
     text = [f"@@ -1,{old} +1,{new} @@\n", *lines, *ends]
     raw = [line.encode("latin-1") for line in text]
-    read = _content(raw)
-    assert _content_of_many(raw) == read
+    read = hunk_lines(raw)
+    assert hunk_lines_of_many(raw) == read
     unended = [*raw[:-1], raw[-1].removesuffix(b"\n")]
-    assert _content_of_many(unended) == _content(unended)
+    assert hunk_lines_of_many(unended) == hunk_lines(unended)
     (change,) = scan(b"".join([b"--- a/f\n", b"+++ b/f\n", *raw]))
     assert change.hunks[0].lines == read

@@ -26,6 +26,7 @@ from patchq.model.diff_layout import (
     names_only,
 )
 from patchq.model.diff_paths import STAMP, as_text, is_epoch, name_pairs, unquoted
+from patchq.model.hunk_lines import MANY_LINES, hunk_lines, hunk_lines_of_many
 from patchq.model.names import DEEPEST, MOST_BYTES, fits, is_dot_gitmodules, is_inside
 
 _INDEX = re.compile(r"([^. ]*)\.\.([^ ]*)(?: (.*))?$")
@@ -38,9 +39,6 @@ NAMED_HINT = (
     "`git diff --binary --submodule=short`; or take the line out if the change is not wanted."
 )
 _REMARK = 13  # from this length on git always sees "\\ No newline at end of file", in any language
-_MARKS = (b" ", b"+", b"-")
-_MANY_LINES = 1_000
-"""From so many lines of a diff on its hunks are read by the leaner way."""
 _DEV_NULL = "/dev/null"
 
 
@@ -250,7 +248,7 @@ class _Reader:
                 "newline at the end of the line before it",
             )
         old_count, new_count = span.says
-        read = _content if len(self.lines) < _MANY_LINES else _content_of_many
+        read = hunk_lines if len(self.lines) < MANY_LINES else hunk_lines_of_many
         return Hunk(
             index=number,
             old_start=span.old_start,
@@ -377,39 +375,3 @@ def _blob(written: str | None) -> str | None:
     """An id of a blob, None for the one of no file, and for what is no id."""
     named = written and _BLOB.fullmatch(written) and written.strip("0")
     return written if named else None
-
-
-def _content(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The lines of a hunk, with its ``@@`` line, read by unidiff.
-
-    Latin-1 maps each byte to one character and back, so nothing is lost on the way.
-    """
-    from unidiff.patch import PatchSet  # heavy; only where a hunk is looked into
-
-    text = [line.decode("latin-1") for line in lines]
-    if not text[-1].endswith("\n"):
-        text[-1] += "\n"
-    # the wording after the backslash depends on the locale of whoever made the diff
-    text = ["\\ No newline at end of file\n" if line[0] == "\\" else line for line in text]
-    [[hunk]] = PatchSet(["--- a\n", "+++ b\n", *text])
-    content: list[bytes] = []
-    for line in hunk:
-        if line.line_type == "\\":
-            content[-1] = content[-1].removesuffix(b"\n")
-        else:
-            content.append((line.line_type + line.value).encode("latin-1"))
-    return tuple(content)
-
-
-def _content_of_many(lines: Sequence[bytes]) -> tuple[bytes, ...]:
-    """:func:`_content` without an object for each line: of megabytes they would take gigabytes."""
-    content: list[bytes] = []
-    for line in lines[1:]:
-        if line[:1] == b"\\":
-            content[-1] = content[-1].removesuffix(b"\n")
-        else:
-            content.append(line if line[:1] in _MARKS else b" " + line)
-    last = lines[-1]
-    if last[:1] != b"\\" and not last.endswith(b"\n"):
-        content[-1] += b"\n"
-    return tuple(content)
