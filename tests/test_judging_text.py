@@ -207,6 +207,66 @@ def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) ->
     assert is_in_effect("f.c", *sides) is runs
 
 
+@pytest.mark.parametrize(
+    ("path", "then", "now"),
+    [
+        (
+            "f.yaml",
+            "b:\n  steps:\n  - x\n  - y\n  - LINE\n",
+            "b:\n  old:\n  - x\n  - y\n  - LINE\n",
+        ),
+        (
+            "f.yaml",
+            "jobs:\n  a:\n    steps:\n    - run: x\n    - run: LINE\n",
+            "jobs:\n  a:\n    if: false\n    steps:\n    - run: x\n    - run: LINE\n",
+        ),
+        ("f.json", '{\n  "a": {\n    "LINE": 1\n  }\n}\n', '{\n  "z": {\n    "LINE": 1\n  }\n}\n'),
+        ("f.toml", "[a]\nx = 1\ny = 2\nz = 3\nLINE = 4\n", "[b]\nx = 1\ny = 2\nz = 3\nLINE = 4\n"),
+        ("f.ini", "[a]\nx = 1\nLINE = 4\n", "[a]\n[b]\nx = 1\nLINE = 4\n"),
+        (
+            "f.py",
+            "class Conn:\n    def open(self):\n        LINE()\n",
+            "class Conn:\n    pass\nclass Old:\n    def open(self):\n        LINE()\n",
+        ),
+        ("f.sh", "a\nb\nc\nLINE\nd\n", ": <<'END'\na\nb\nc\nLINE\nd\nEND\n"),
+        ("f.sh", "a\nb\nc\nLINE\nd\n", "case $x in old)\na\nb\nc\nLINE\nd\n;; esac\n"),
+        ("f.cmake", "a()\nb()\nc()\nLINE()\n", "#[[\na()\nb()\nc()\nLINE()\n]]\n"),
+        (
+            "f.cmake",
+            "a()\nb()\nc()\nLINE()\n",
+            "function(old)\na()\nb()\nc()\nLINE()\nendfunction()\n",
+        ),
+        ("f.c", "f();\nset_time(fd, LINE);\n", "f();\nset_time(fd, LINE);\nset_time(fd, 0);\n"),
+    ],
+)
+def test_a_line_that_stands_under_another_name(path: str, then: str, now: str) -> None:
+    """What a line means, its heading says."""
+    sides = ("".join(x for x in then.splitlines(keepends=True) if "LINE" not in x), then, now)
+    assert not is_in_effect(path, *(side.encode() for side in sides))
+    assert is_in_effect(path, *(side.encode() for side in (sides[0], then, f"{then}\nmore\n")))
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "now"),
+    [
+        ("f.py", "def old():\n    x()\n    LINE()\n", "def renamed():\n    x()\n    LINE()\n"),
+        (
+            "f.yaml",
+            "jobs:\n  a:\n    steps:\n    - run: LINE\n",
+            "jobs:\n  a:\n    steps:\n    - if: x\n      run: y\n    - run: LINE\n",
+        ),
+        (
+            "f.yaml",
+            "jobs:\n  a:\n    steps:\n    - run: LINE\n",
+            "jobs:\n  b:\n    if: false\n    steps: []\n  a:\n    steps:\n    - run: LINE\n",
+        ),
+    ],
+)
+def test_a_line_that_stands_under_the_same_names(path: str, then: str, now: str) -> None:
+    sides = ("".join(x for x in then.splitlines(keepends=True) if "LINE" not in x), then, now)
+    assert is_in_effect(path, *(side.encode() for side in sides))
+
+
 CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")
 SPLIT = "    if not (\n        pool.fits(\n            limit > 4\n        )\n    ):\n"
 SPLIT_STOP = "        stop(\n            pool, why=limit\n        )\n"

@@ -664,3 +664,20 @@ def test_what_is_taken_out_and_is_gone(miniature: MakeMiniature, fixed: Edits) -
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.UPSTREAMED, report.evidence
+
+
+LIMITS = "#define NET_MAX 7\n#define DISK_MAX 14\n#define MATH_MAX 21\n"
+
+
+def test_the_line_of_a_file_that_was_split(miniature: MakeMiniature) -> None:
+    """No file has much of it; one has the very line that the patch edits."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"h/lim.h": LIMITS, "net/a.c": "int a;\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"h/lim.h": LIMITS.replace("MATH_MAX 21", "MATH_MAX 4")})
+    parts = {f"{line.split()[1].lower()}/conf.h": line for line in LIMITS.splitlines(keepends=True)}
+    upstream.commit("To each its own (#2)", {"h/lim.h": None, **parts})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert any("math_max/conf.h" in item.paths for item in report.evidence)

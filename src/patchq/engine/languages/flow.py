@@ -40,9 +40,15 @@ _CLOSERS = {
     b"for": (b"done",),
     b"until": (b"done",),
     b"case": (b"esac",),
+    b"function": (b"endfunction",),
+    b"macro": (b"endmacro",),
 }
-_OPENS = re.compile(rb"\s*(" + b"|".join(_CLOSERS) + rb")\b(?!.*:$)", re.IGNORECASE)
-_CLOSES = re.compile(rb"\s*(endif|endforeach|endwhile|fi|done|esac)\b", re.IGNORECASE)
+_OPENS = re.compile(
+    rb"\s*(?:(if|foreach|while|for|until|case)\b|(function|macro)\s*\()(?!.*:$)", re.IGNORECASE
+)
+_CLOSES = re.compile(
+    rb"\s*(?:;;\s*)?(end(?:if|foreach|while|function|macro)|fi|done|esac)\b", re.IGNORECASE
+)
 _CLOSED = re.compile(rb"[;\s](?:fi|done|esac)\b")
 """A block that begins on this line ends there."""
 
@@ -210,5 +216,5 @@ def _by_words(lines: list[bytes]) -> Sequence[int]:
             return [0] * len(lines)
         counts.append(len(open_))
         if (match := _OPENS.match(line)) and not _CLOSED.search(line):
-            open_.append(match[1].lower())
+            open_.append((match[1] or match[2]).lower())
     return counts if not open_ else [0] * len(lines)

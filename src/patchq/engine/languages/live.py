@@ -8,6 +8,12 @@ from functools import lru_cache
 from patchq.engine.languages.tokens import Family, coded_lines, family
 
 _TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
+_UNREAD = re.compile(
+    rb"#\[(=*)\[[\s\S]*?\]\1\]"
+    rb"|^[ \t]*:[ \t]*<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n[\s\S]*?^[ \t]*\2[ \t]*$",
+    re.MULTILINE,
+)
+"""A bracket comment of CMake; what a shell gives to a command that does nothing."""
 _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
@@ -19,9 +25,15 @@ _CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
 def code_lines(path: str, text: bytes) -> list[bytes]:
     """The lines of a file, stripped; empty where no code begins, in strings of many lines too."""
     kind = family(path)
-    if kind is Family.PYTHON:
-        text = _TRIPLE.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
+    if kind is Family.PYTHON or path.endswith(".toml"):
+        text = _TRIPLE.sub(_emptied, text)
+    if kind is Family.OTHER and (b"#[" in text or b"<<" in text):
+        text = _UNREAD.sub(_emptied, text)
     return coded_lines(kind, text)
+
+
+def _emptied(match: re.Match[bytes]) -> bytes:
+    return b"\n" * match[0].count(b"\n")
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from patchq.engine.judge.gone.own_lines import own_lines_elsewhere
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.judge.gone.successor import Successors
@@ -124,6 +125,7 @@ class Prover:
         doubt = (
             self._contained(lost, likest, like)
             or self._unsearched()
+            or self._stands(lost)
             or self._inlined(lost)
             or self._succeeded(lost, removal)
             or self._replaced(lost, removal)
@@ -309,6 +311,14 @@ class Prover:
         if len(names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
         return None
+
+    def _stands(self, lost: LostCode) -> Doubt | None:
+        found = own_lines_elsewhere(self._span, lost)
+        if found is None:
+            return None
+        line = found.lines[0].decode(errors="replace")
+        where = f" in {some(found.files)}" if found.files else ""
+        return Doubt(f"{lost.what} was not just deleted: {line!r} stands{where}", found.files[:5])
 
     def _inlined(self, lost: LostCode) -> Doubt | None:
         """A doubt if new code has all of a body that is too short to be compared."""

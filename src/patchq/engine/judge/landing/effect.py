@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from patchq.engine.judge.landing.file_lines import NEAR, FileLines, file_lines, stands_at
+from patchq.engine.judge.landing.headings import is_under_the_same
 from patchq.engine.series.hunks import common_ends
 
 _PASSES = re.compile(
@@ -19,6 +20,7 @@ _SWITCHES = re.compile(rb"-?\s*(?:if|when|enabled|disabled)\s*:")
 _TAKES_BACK = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER|unset|undef|del)\b")
 _SETS = re.compile(
     rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
+    rb"|[\w.>-]*set\w*\s*\(\s*[\w.&>-]+(?=\s*,)"
 )
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 
@@ -41,12 +43,22 @@ def is_in_effect(
     moved = _shift(added, then, read)
     if moved is None:
         read, moved = then, 0
-    return not any(
-        place not in now.live or read.is_narrower(number + moved, now, [place])
+    stood = frozenset(read.bare)
+    return all(
+        place in now.live
+        and not read.is_narrower(number + moved, now, [place])
+        and is_under_the_same(path, read.raw, number + moved, now.raw, place)
+        and not _is_taken_back(place, _fresh(place, stood, now), now)
         for number in added
         if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
     )
+
+
+def _fresh(place: int, stood: Collection[bytes], now: FileLines) -> set[int]:
+    """The lines close to one that no line was before."""
+    near = range(max(place - NEAR, 0), min(place + NEAR + 1, len(now.bare)))
+    return {number for number in near if now.bare[number] not in stood}
 
 
 def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
@@ -104,6 +116,9 @@ def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Itera
     indent = len(now.indent(place))
     number = place + step
     while 0 <= number < len(now.raw) and (number in fresh or not now[number]):
+        item = now[number if step > 0 else number + 1]  # of a list in YAML: not the same block
+        if item.startswith(b"- "):
+            return
         if now[number] and (len(now.indent(number)) < indent or now.is_apart(number, place)):
             return
         yield number

@@ -1,0 +1,40 @@
+"""Whether the very lines that a hunk edits came into another file.
+
+Of a file that was split, no other may hold much; but the line that matters stands somewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from patchq.engine.judge.gone.removal import LostCode
+from patchq.engine.judge.line_search import Elsewhere, is_own, search_elsewhere
+from patchq.engine.series.hunks import changed_region
+from patchq.engine.series.repeated_lines import count_stripped
+from patchq.engine.workspace.upstream_range import UpstreamRange
+
+
+def own_lines_elsewhere(span: UpstreamRange, lost: LostCode) -> Elsewhere | None:
+    """Lines that a hunk replaces, or both that it stands between, if other files got them.
+
+    A line that is common in the old tree says nothing, nor does a bare jump or bracket.
+    """
+    objects = span.store.objects
+    region = changed_region(lost.unit, objects)
+    if region is None:
+        return None
+    (path,) = lost.unit.paths
+    sides = lost.unit.before[path], lost.unit.after[path]
+    before, after = (count_stripped(objects.blob(entry)) for entry in sides)
+    lines = [line.strip() for line in region.inside]
+    replaced = [line for line in lines if after[line] < before[line]]
+    wanted = tuple(dict.fromkeys(line for line in replaced or lines if is_own(line)))
+    if len(wanted) < (1 if replaced else 2):
+        return None
+    old = objects.content(span.old.tree, lost.path) or b""
+    new = objects.content(span.new.tree, lost.new_path or lost.path) or b""
+    change = Counter(count_stripped(new))
+    change.subtract(count_stripped(old))
+    found = search_elsewhere(span, wanted, change)
+    complete = bool(replaced) or len(found.lines) == len(wanted)
+    return found if found.lines and complete else None
