@@ -16,7 +16,7 @@ from judging import judged
 from miniature import Edits, MakeMiniature, Miniature
 from test_absence import BODY, FIX, HEAD, LAST, OTHERS, PATH, TEXT, WITHOUT, edited
 
-from patchq.model.verdict import ACTIONS, Action, Verdict
+from patchq.model.verdict import ACTIONS, Action, EvidenceKind, Verdict
 
 
 def kept(upstream: Miniature, patch: bytes) -> Verdict:
@@ -681,3 +681,22 @@ def test_the_line_of_a_file_that_was_split(miniature: MakeMiniature) -> None:
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.CONFLICT
     assert any("math_max/conf.h" in item.paths for item in report.evidence)
+
+
+def test_code_that_went_into_a_notebook(miniature: MakeMiniature) -> None:
+    """It is found there, and cannot be carried there."""
+    body = "".join(f"    pool.step_{n}(batch, {n})\n" for n in range(12))
+    code = f"def refill(pool, batch):\n{body}    return pool\n"
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": code.splitlines(True)}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"py/pool.py": code})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"py/pool.py": code.replace("step_7(batch, 7)", "step_7(batch)")})
+    text = json.dumps(notebook, indent=1)
+    upstream.commit("Show it (#2)", {"py/pool.py": None, "nb/pool.ipynb": text})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert EvidenceKind.FAULT not in {item.kind for item in report.evidence}
+    assert any("nb/pool.ipynb" in item.paths for item in report.evidence)

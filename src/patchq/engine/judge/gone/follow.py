@@ -118,12 +118,12 @@ class Follower:
 
     def _is_definition(self, path: str, lost: LostCode) -> bool:
         content = self._objects.content(self._span.new.tree, path) or b""
-        (first,) = _occurrences(content, lost.text)
+        places = _occurrences(content, lost.text)
         shown = outline(path, content)
-        end = first + lost.end - lost.first - 1
-        return shown is not None and any(
-            (each.first, each.last) == (first, end) for each in shown.definitions
-        )
+        if shown is None or len(places) != 1:  # a notebook has the code in its cells
+            return False
+        span = places[0], places[0] + lost.end - lost.first - 1
+        return any((each.first, each.last) == span for each in shown.definitions)
 
     def _is_tied(self, trail: HunkHistory, moves: Sequence[MovedCode]) -> bool:
         """Whether a hunk that stays belongs to code that moved out of its file."""
