@@ -17,6 +17,7 @@ from patchq.engine.judge.gone.absence import (
     _is_like,
 )
 from patchq.engine.judge.landing.effect import is_in_effect
+from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
@@ -179,6 +180,28 @@ def test_a_line_that_may_do_nothing_any_more(path: str, line: str, final: str) -
 )
 def test_a_line_that_does_what_it_did(path: str, line: str, final: str) -> None:
     assert left_of_line(path, line, final) is Survival.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("line", "grown", "only"),
+    [
+        ("f(b)", "f(a, b)", True),
+        ("f(a)", "f(a, b, g(c))", True),
+        ("f(a, c)", "f(a, b, c)", True),
+        ("f(a)", "f(a, b=True)", True),
+        ("f(a)", "f(a, b=False)", False),
+        ("f(b)", "f(0, b)", False),
+        ("f(b)", "f(a + b)", False),
+        ("f(b)", "f(g(b))", False),
+        ("f(a, c)", "f(a, b c)", False),
+        ("f(a)", "f(a), b", False),
+        ("f(a, b)", "f(a)", False),
+        ("import a", "import a, b", True),
+        ("import a", "import b, a", True),
+    ],
+)
+def test_what_only_grew(line: str, grown: str, only: bool) -> None:
+    assert only_grew(Family.PYTHON, line.encode(), grown.encode()) is only
 
 
 def under(head: str, tail: str) -> str:

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.tokens import Family, tokenize
+from patchq.engine.series.hunks import common_ends
 
 _OPEN, _CLOSE = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
 _OFF = frozenset(b"False false FALSE None NULL nullptr null 0 off OFF no".split())
@@ -21,12 +22,15 @@ _OFF = frozenset(b"False false FALSE None NULL nullptr null 0 off OFF no".split(
 def only_grew(kind: Family, line: bytes, grown: bytes) -> bool:
     """Whether ``grown`` is ``line`` with more items in its lists, or laid out otherwise."""
     old, new = (_layout(tokenize(kind, text).texts) for text in (line, grown))
+    if old[:1] == new[:1] == (b"from",):
+        old, new = map(_names_imported, (old, new))
     if old == new or not new:
         return old == new
-    if old[0] == new[0] == b"from":
-        old, new = map(_names_imported, (old, new))
     imports = new[:1] == old[:1] == (b"import",)
     depths = [imports + depth for depth in _depths(new)]
+    head, tail = common_ends(old, new)
+    if head + tail == len(old):
+        return depths[head] > 0 and _is_items(new, head, len(new) - tail)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return all(
         kind == "insert" and depths[first] > 0 and _is_items(new, first, end)
@@ -63,7 +67,7 @@ def _is_items(tokens: Sequence[bytes], first: int, end: int) -> bool:
     after = tokens[end] if end < len(tokens) else b")"
     if added[0] == b"," and (after == b"," or after in _CLOSE):
         items = added[1:]
-    elif added[-1] == b"," and (before[0] == b"," or before[0] in _OPEN):
+    elif added[-1] == b"," and before[0] in (b",", b"import", *_OPEN):
         items = added[:-1]
     else:
         return False
