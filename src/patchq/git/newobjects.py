@@ -1,18 +1,14 @@
 """Objects made here: in memory until a process of git may look for them, then in one pack.
 
 A loose object costs a file, made and removed again; a pack costs two, whatever it holds
-(gitformat-pack(5)).
+(gitformat-pack(5), written by gitdb).
 """
 
 from __future__ import annotations
 
 import os
-import struct
 import zlib
-from collections import Counter
-from collections.abc import Mapping
-from hashlib import sha1
-from itertools import accumulate
+from io import BytesIO
 from pathlib import Path
 
 from patchq.model.ids import ObjectId
@@ -25,7 +21,6 @@ _MOST = 32 << 20
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _FASTEST = 1
-_KINDS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 
 class NewObjects:
@@ -66,15 +61,23 @@ class NewObjects:
         self._size = 0
 
     def _write_pack(self) -> None:
+        from gitdb.base import OStream
+        from gitdb.pack import PackEntity
+
         folder = self._directory / "pack"
         folder.mkdir(exist_ok=True)
         self._packs += 1
         name = f"pack-{self._packs:040x}"
-        pack, index = _packed(self._held)
-        (folder / f"{name}.pack").write_bytes(pack)
+        streams = [
+            OStream(bytes.fromhex(oid), kind.encode(), len(content), BytesIO(content))
+            for oid, (kind, content) in self._held.items()
+        ]
+        index = BytesIO()
+        with (folder / f"{name}.pack").open("wb") as pack:
+            PackEntity.write_pack(streams, pack.write, index.write, len(streams), _FASTEST)
         # git takes a pack for there once its index is: whole, for a process that looks meanwhile
         new = folder / f"{name}.new"
-        new.write_bytes(index)
+        new.write_bytes(index.getvalue())
         new.rename(folder / f"{name}.idx")
 
     def _write_loose(self, oid: ObjectId, kind: str, content: bytes) -> None:
@@ -96,42 +99,3 @@ class NewObjects:
         except OSError:
             (directory / oid[2:]).unlink()
             raise
-
-
-def _packed(objects: Mapping[ObjectId, tuple[str, bytes]]) -> tuple[bytes, bytes]:
-    """A pack of these objects, none of them as a delta, and its index (gitformat-pack(5))."""
-    parts = [b"PACK" + struct.pack(">II", 2, len(objects))]
-    offset = len(parts[0])
-    rows = []
-    for oid, (kind, content) in objects.items():
-        entry = _head(_KINDS[kind], len(content)) + zlib.compress(content, _FASTEST)
-        rows.append((bytes.fromhex(oid), zlib.crc32(entry), offset))
-        parts.append(entry)
-        offset += len(entry)
-    pack = b"".join(parts)
-    rows.sort()
-    many = f">{len(rows)}I"
-    firsts = Counter(oid[0] for oid, _, _ in rows)
-    digest = sha1(pack).digest()
-    index = b"".join(
-        (
-            b"\xfftOc" + struct.pack(">I", 2),
-            struct.pack(">256I", *accumulate(firsts[byte] for byte in range(256))),
-            *(oid for oid, _, _ in rows),
-            struct.pack(many, *(checksum for _, checksum, _ in rows)),
-            struct.pack(many, *(place for _, _, place in rows)),
-            digest,
-        )
-    )
-    return pack + digest, index + sha1(index).digest()
-
-
-def _head(kind: int, size: int) -> bytes:
-    """What stands before an object in a pack: its kind and size, seven bits a byte."""
-    found = bytearray()
-    byte, size = kind << 4 | size & 0xF, size >> 4
-    while size:
-        found.append(byte | 0x80)
-        byte, size = size & 0x7F, size >> 7
-    found.append(byte)
-    return bytes(found)
