@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
-from patchq.engine.languages.live import code_lines
-from patchq.engine.languages.tokens import Family, brackets, family, tokenize
+from patchq.engine.languages.live import CONDITION, code_lines
+from patchq.engine.languages.tokens import CLOSING, OPENING, Family, brackets, family, tokenize
 
 NEVER = 1_000
 """Added for a line that a jump before it keeps from being reached."""
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
-_CONDITION = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b\s*(\w*)")
 _DEFINED = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _NARROWED = re.compile(rb"\b(?:if|and|when)\b|&&")
 _GUARDS = frozenset(
@@ -80,7 +79,7 @@ def _parts(lines: list[bytes]) -> Iterator[int]:
     """How many parts of the preprocessor each line is in, but for the guard of a header."""
     parts: list[bool] = []
     for number, line in enumerate(lines):
-        match = _CONDITION.match(line)
+        match = CONDITION.match(line)
         if match is None:
             yield sum(parts)
             continue
@@ -88,7 +87,7 @@ def _parts(lines: list[bytes]) -> Iterator[int]:
             del parts[-1:]
         elif match[1].startswith(b"if"):
             defined = _DEFINED.match(lines[number + 1]) if number + 1 < len(lines) else None
-            parts.append(defined is None or match[1] != b"ifndef" or defined[1] != match[2])
+            parts.append(defined is None or match[1] != b"ifndef" or defined[1] != match[3])
         yield sum(parts)
 
 
@@ -138,9 +137,9 @@ def _by_braces(text: bytes) -> list[int]:
         if line != last:
             counts[line] = block.now
             last = line
-        if token in (b"(", b"[", b"{"):
+        if token in OPENING:
             open_.append(_Block(token, block.guards + block.guarding, block.is_dead))
-        elif token in (b")", b"]", b"}"):
+        elif token in CLOSING:
             if len(open_) > 1:
                 open_.pop()
             if token == b"}":
@@ -180,7 +179,7 @@ def _in_brackets(lines: list[bytes]) -> frozenset[int]:
             inside.update(range(last + 1, number + 1))
         last = number
         for bracket in brackets(line):
-            depth = max(depth + (1 if bracket in b"([{" else -1), 0)
+            depth = max(depth + (1 if bracket in OPENING else -1), 0)
     return frozenset(inside)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from patchq.engine.languages.tokens import Family, coded_lines, family
+from patchq.engine.languages.tokens import TRIPLE, Family, coded_lines, family
 
-_TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
 _UNREAD = re.compile(
     rb"#\[(=*)\[[\s\S]*?\]\1\]"
     rb"|^[ \t]*:[ \t]*<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n[\s\S]*?^[ \t]*\2[ \t]*$",
@@ -18,7 +17,8 @@ _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
 _MAY_NEVER = re.compile(rb"(?:if|while)\s*\(?\s*(?:0|false)", re.IGNORECASE)
-_CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*)")
+CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*((\w*).*)")
+"""A directive that begins or ends a part of the text: its name, its condition, the first word."""
 
 
 @lru_cache(maxsize=16)
@@ -26,7 +26,7 @@ def code_lines(path: str, text: bytes) -> list[bytes]:
     """The lines of a file, stripped; empty where no code begins, in strings of many lines too."""
     kind = family(path)
     if kind is Family.PYTHON or path.endswith(".toml"):
-        text = _TRIPLE.sub(_emptied, text)
+        text = TRIPLE.sub(_emptied, text)
     if kind is Family.OTHER and (b"#[" in text or b"<<" in text):
         text = _UNREAD.sub(_emptied, text)
     return coded_lines(kind, text)
@@ -65,7 +65,7 @@ def _left_out(lines: list[bytes]) -> set[int]:
     dead: set[int] = set()
     parts: list[bytes] = []  # what the condition of each open part is: b"0", b"1" or unknown
     for number, line in enumerate(lines):
-        match = _CONDITION.fullmatch(line)
+        match = CONDITION.fullmatch(line)
         if match is None:
             if b"0" in parts:
                 dead.add(number)

@@ -40,7 +40,10 @@ _C_COMMENT = re.compile(_SKIP[Family.C] + _STRING)
 _BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
 NAME, STRING = b"i", b"s"
 """The shapes of a name and of a string."""
-_TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
+TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
+"""A string of many lines."""
+OPENING, CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
+"""Brackets."""
 _PREFIX = re.compile(rb"[ \t]*[rRbBuUfF]{0,2}")
 
 KEYWORDS = frozenset(
@@ -134,7 +137,7 @@ def _without_docstrings(text: bytes) -> bytes:
     """``text`` with triple-quoted strings that begin a line blanked, every line kept."""
     parts: list[bytes] = []
     position = 0
-    for match in _TRIPLE.finditer(text):
+    for match in TRIPLE.finditer(text):
         start = text.rfind(b"\n", 0, match.start()) + 1
         if _PREFIX.fullmatch(text, start, match.start()):
             parts += [text[position : match.start()], b"\n" * match[0].count(b"\n")]

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from patchq.engine.languages.matching import SequenceMatcher
-from patchq.engine.languages.tokens import Family, tokenize
+from patchq.engine.languages.tokens import CLOSING, OPENING, Family, tokenize
 from patchq.engine.series.hunks import common_ends
 
-_OPEN, _CLOSE = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
 _OFF = frozenset(b"False false FALSE None NULL nullptr null 0 off OFF no".split())
 
 
@@ -43,7 +42,7 @@ def _layout(tokens: Sequence[bytes]) -> tuple[bytes, ...]:
     """The tokens without commas that end a list."""
     after = [*tokens[1:], b")"][: len(tokens)]
     return tuple(
-        t for t, then in zip(tokens, after, strict=True) if t != b"," or then not in _CLOSE
+        t for t, then in zip(tokens, after, strict=True) if t != b"," or then not in CLOSING
     )
 
 
@@ -56,18 +55,18 @@ def _depths(tokens: Sequence[bytes]) -> Iterator[int]:
     """In how many brackets each token stands."""
     depth = 0
     for token in tokens:
-        depth -= token in _CLOSE
+        depth -= token in CLOSING
         yield depth
-        depth += token in _OPEN
+        depth += token in OPENING
 
 
 def _is_items(tokens: Sequence[bytes], first: int, end: int) -> bool:
     """Whether the tokens from ``first`` on are whole items between others, and none says off."""
     added, before = tokens[first:end], tokens[first - 1 : first]
     after = tokens[end] if end < len(tokens) else b")"
-    if added[0] == b"," and (after == b"," or after in _CLOSE):
+    if added[0] == b"," and (after == b"," or after in CLOSING):
         items = added[1:]
-    elif added[-1] == b"," and before[0] in (b",", b"import", *_OPEN):
+    elif added[-1] == b"," and before[0] in (b",", b"import", *OPENING):
         items = added[:-1]
     else:
         return False
