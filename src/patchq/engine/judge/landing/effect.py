@@ -9,20 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from patchq.engine.judge.landing.file_lines import NEAR, FileLines, file_lines, stands_at
-from patchq.engine.judge.landing.headings import is_under_the_same
+from patchq.engine.judge.landing.file_lines import (
+    NEAR,
+    FileLines,
+    compact,
+    file_lines,
+    stands_at,
+    words_in,
+)
+from patchq.engine.judge.landing.headings import SWITCH_KEY, is_under_the_same
 from patchq.engine.series.hunks import common_ends
 
 _PASSES = re.compile(
     rb"\b(?:return|goto|break|continue|throw|raise|exit)\b|^(?:case\b.*|default\s*):"
 )
-_SWITCHES = re.compile(rb"-?\s*(?:if|when|enabled|disabled)\s*:")
+_SWITCHES = re.compile(rb"-?\s*" + SWITCH_KEY)
 _TAKES_BACK = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER|unset|undef|del)\b")
 _SETS = re.compile(
     rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
     rb"|[\w.>-]*set\w*\s*\(\s*[\w.&>-]+(?=\s*,)"
 )
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 
 
 def is_in_effect(
@@ -43,22 +49,21 @@ def is_in_effect(
     moved = _shift(added, then, read)
     if moved is None:
         read, moved = then, 0
-    stood = frozenset(read.bare)
     return all(
         place in now.live
         and not read.is_narrower(number + moved, now, [place])
         and is_under_the_same(path, read.raw, number + moved, now.raw, place)
-        and not _is_taken_back(place, _fresh(place, stood, now), now)
+        and not _is_taken_back(place, _fresh(place, read, now), now)
         for number in added
         if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
     )
 
 
-def _fresh(place: int, stood: Collection[bytes], now: FileLines) -> set[int]:
+def _fresh(place: int, then: FileLines, now: FileLines) -> set[int]:
     """The lines close to one that no line was before."""
     near = range(max(place - NEAR, 0), min(place + NEAR + 1, len(now.bare)))
-    return {number for number in near if now.bare[number] not in stood}
+    return {number for number in near if now.bare[number] not in then.said}
 
 
 def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
@@ -66,11 +71,10 @@ def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
     in exactly one place there, with those around them."""
     first, end = max(lines.start - NEAR, 0), min(lines.stop + NEAR, len(then.raw))
     text = b"\n".join((b"", *then.raw[first:end], b""))
-    content = b"\n".join((b"", *now.raw, b""))
-    at = content.find(text)
-    if at < 0 or content.find(text, at + 1) >= 0:
+    at = now.joined.find(text)
+    if at < 0 or now.joined.find(text, at + 1) >= 0:
         return None
-    return content.count(b"\n", 0, at) - first
+    return now.joined.count(b"\n", 0, at) - first
 
 
 def act_as_before(
@@ -99,15 +103,12 @@ def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
     """Whether ``fresh`` lines right beside one jump past it, or take back what it says."""
     line = now[place]
     above, below = ([now[n] for n in _run(place, step, fresh, now)] for step in (-1, 1))
-    subject, words = _subject(line), set(_WORD.findall(line))
+    subject, own = _subject(line), words_in([line])
     return (
         any(map(_PASSES.search, above))
         or any(map(_SWITCHES.match, (*above, *below)))
         or any(subject and _subject(other) == subject for other in below)
-        or any(
-            _TAKES_BACK.search(other) and words.intersection(_WORD.findall(other))
-            for other in below
-        )
+        or any(_TAKES_BACK.search(other) and own & words_in([other]) for other in below)
     )
 
 
@@ -128,4 +129,4 @@ def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Itera
 def _subject(line: bytes) -> bytes:
     """What a line sets, empty if it sets nothing."""
     match = _SETS.match(line)
-    return b"".join(match[0].split()) if match else b""
+    return compact(match[0]) if match else b""

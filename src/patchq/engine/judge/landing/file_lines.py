@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,6 +16,7 @@ from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends
 
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 NEAR = 3
 """So many lines around some belong to them, for all that is known."""
 
@@ -29,6 +31,16 @@ class FileLines:
         self._kind = family(path)
         self._text = text
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
+
+    @cached_property
+    def joined(self) -> bytes:
+        """The lines as they stand, with a line end before and behind each."""
+        return b"\n".join((b"", *self.raw, b""))
+
+    @cached_property
+    def said(self) -> frozenset[bytes]:
+        """What its lines say, without their indentation."""
+        return frozenset(self.bare)
 
     @cached_property
     def digest(self) -> bytes:
@@ -151,3 +163,13 @@ def stands_at(number: int, later: Sequence[LineChange]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
+
+
+def words_in(lines: Iterable[bytes]) -> set[bytes]:
+    """The words in some lines."""
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
+def compact(line: bytes) -> bytes:
+    """A line without its spaces."""
+    return b"".join(line.split())

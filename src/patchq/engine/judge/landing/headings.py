@@ -15,9 +15,14 @@ from patchq.engine.languages.tokens import Family, family
 _DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
 _SECTION = re.compile(rb"\s*(\[[^\]]+\]+)\s*(?:[#;].*)?$")
-_SWITCH = re.compile(rb"\s*(?:-\s+)?(?:if|when|enabled|disabled)\s*:")
-_KEYED = frozenset({".yaml", ".yml", ".json"})
+SWITCH_KEY = rb"(?:if|when|enabled|disabled)\s*:"
+"""A key of YAML that may switch off what it belongs to."""
+_SWITCH = re.compile(rb"\s*(?:-\s+)?" + SWITCH_KEY)
+_YAML = frozenset({".yaml", ".yml"})
+_KEYED = _YAML | {".json"}
 _SECTIONED = frozenset({".toml", ".ini", ".cfg", ".conf", ".service", ".desktop"})
+HEADED = _SECTIONED | _YAML | {".properties"}
+"""Files in which lines mean what the head of their section makes of them."""
 
 
 def is_under_the_same(
@@ -38,10 +43,11 @@ def is_under_the_same(
     if family(path) is not Family.PYTHON:
         return True
     names, new = _names(_DEFINES, then, number), _names(_DEFINES, now, place)
-    defined = {match[1] for line in now if (match := _DEFINES.match(line))}
-    return names == new or (
-        len(names) == len(new)
-        and all(old == name or old not in defined for old, name in zip(names, new, strict=True))
+    if len(names) != len(new):
+        return False
+    others = {old for old, name in zip(names, new, strict=True) if old != name}
+    return not others or not any(
+        match[1] in others for line in now if (match := _DEFINES.match(line))
     )
 
 

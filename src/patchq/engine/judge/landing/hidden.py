@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.fates import FATES
 from patchq.engine.judge.landing.file_lines import LineChange, edits
+from patchq.engine.judge.landing.headings import HEADED
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
 from patchq.engine.judge.landing.surviving_lines import survival
@@ -161,10 +162,6 @@ def _changes(path: str, old: bytes, new: bytes) -> tuple[_Change, ...]:
     )
 
 
-_SECTIONED = frozenset(
-    {".cfg", ".conf", ".desktop", ".ini", ".properties", ".service", ".toml", ".yaml", ".yml"}
-)
-"""Files in which lines mean what the head of their section makes of them."""
 _TELLING = 2
 
 
@@ -175,7 +172,7 @@ def _adds_paragraph(
     added = after[edit.new_first : edit.new_end]
     return (
         edit.first == edit.end
-        and PurePosixPath(path).suffix not in _SECTIONED
+        and PurePosixPath(path).suffix not in HEADED
         and sum(map(is_telling, added)) >= _TELLING
         and _is_apart(after, edit.new_first, len(added))
         and not any(True for _ in _runs(added, before))

@@ -20,8 +20,10 @@ from patchq.engine.judge.landing.file_lines import (
     NEAR,
     FileLines,
     LineChange,
+    compact,
     file_lines,
     stands_at,
+    words_in,
 )
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.matching import SequenceMatcher
@@ -29,7 +31,6 @@ from patchq.engine.languages.matching import SequenceMatcher
 _SAYS = re.compile(rb"\w")
 _COMPARES = re.compile(rb"\bnot\b|!(?!=)|[=!<>]=|(?<![<>-])[<>](?![<>])")
 _VALUES = re.compile(rb"\b(?:[Tt]rue|[Ff]alse|None|NULL|nullptr|\d[\w.]*)\b")
-_WORD = re.compile(rb"[A-Za-z_]\w*")
 _ALIKE = 0.6
 
 
@@ -162,20 +163,16 @@ def _is_rewritten(gone: Collection[int], c: _Comparison) -> bool:
     """
     running = sorted(c.then.live.intersection(gone)) if c.then.live else sorted(gone)
     new = [n for n in c.fresh if not c.now.live or n in c.now.live]
-    words, compares = _words(c.now[n] for n in new), _compares(c.now[n] for n in new)
+    words, compares = words_in(c.now[n] for n in new), _compares(c.now[n] for n in new)
     if _compares(c.then[n] for n in running) - compares:
         return False
     for number in running:
-        wanted = _words([c.then[number]])
+        wanted = words_in([c.then[number]])
         places = (n for edit in c.later if edit.first <= number < edit.end for n in edit.lines)
         here = [n for n in places if n in new and c.then.is_kept(number, c.now, n)]
-        if not wanted & _words(c.now[n] for n in here) or wanted - words:
+        if not wanted & words_in(c.now[n] for n in here) or wanted - words:
             return False
     return True
-
-
-def _words(lines: Iterable[bytes]) -> set[bytes]:
-    return {word for line in lines for word in _WORD.findall(line)}
 
 
 def _compares(lines: Iterable[bytes]) -> Counter[bytes]:
@@ -190,14 +187,14 @@ def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -
     if best is not None and _looks_grown(line, near[best], removed):
         return {best}
     joined = _joined_with(line)
-    return {n for n, other in near.items() if joined and joined.search(_compact(other))}
+    return {n for n, other in near.items() if joined and joined.search(compact(other))}
 
 
 def _may_grow(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> bool:
     """Whether :func:`_grown` finds anything for some of ``near``."""
     joined = _joined_with(line)
     return any(
-        _looks_grown(line, other, removed) or (joined and joined.search(_compact(other)))
+        _looks_grown(line, other, removed) or (joined and joined.search(compact(other)))
         for other in near.values()
     )
 
@@ -213,9 +210,9 @@ def _looks_grown(line: bytes, other: bytes, removed: Collection[bytes]) -> bool:
 
 def _joined_with(line: bytes) -> re.Pattern[bytes] | None:
     """What shows in the text of a line that this one is part of it; None if it is too short."""
-    compact = _compact(line)
-    whole = rb"(?<!\w)" + re.escape(compact) + rb"(?!\w)"
-    return re.compile(whole) if len(compact) > 3 else None
+    text = compact(line)
+    whole = rb"(?<!\w)" + re.escape(text) + rb"(?!\w)"
+    return re.compile(whole) if len(text) > 3 else None
 
 
 def _says_the_same(line: bytes, grown: bytes) -> bool:
@@ -261,10 +258,6 @@ def _around(added: Iterable[int], later: Sequence[LineChange], now: FileLines) -
         if any(edit.first - NEAR <= number <= edit.end + NEAR for number in added)
         for place in edit.lines
     }
-
-
-def _compact(line: bytes) -> bytes:
-    return re.sub(rb"\s", b"", line)
 
 
 @lru_cache(maxsize=4096)
