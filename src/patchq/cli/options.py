@@ -35,6 +35,16 @@ Author = Annotated[
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j",
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="So many processes judge at once; default: one a core if there is enough to do.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Guards = Annotated[
     list[str] | None,

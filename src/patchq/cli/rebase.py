@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.options import Jobs
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 from patchq.model.words import counted
@@ -54,16 +55,7 @@ def rebase(
     abort: Annotated[
         bool, typer.Option("--abort", help="Forget the rebase that is under way.")
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j",
-            "--jobs",
-            metavar="N",
-            min=1,
-            help="So many processes judge a long series; default: one a core.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
     """Rebase a series onto another base, without a checkout.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.cli.options import Jobs
 from patchq.cli.output import Format
 from patchq.cli.session import Session, session
 from patchq.errors import InputError
@@ -56,16 +57,7 @@ def report(
             "--effects", help="Evaluate the build too: what each carried patch changes in it."
         ),
     ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "-j",
-            "--jobs",
-            metavar="N",
-            min=1,
-            help="So many processes judge at once; default: one a core if there is enough to do.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
     fail_on: Annotated[
         str,
         typer.Option(
