@@ -1,7 +1,7 @@
 """Puts retirements to the proof: what was found gone comes back, what was found landed goes.
 
 No threshold can be tuned to it: the old body of each patch that was retired as unreachable is put
-back into the new tag in five disguises, and of each patch that was retired as upstreamed every
+back into the new tag in six disguises, and of each patch that was retired as upstreamed every
 added line that says something is taken out of the new tag, one at a time, or left there so that it
 does nothing. None may be retired then.
 """

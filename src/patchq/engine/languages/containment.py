@@ -47,7 +47,7 @@ class Figures:
 class Piece:
     """Code to look for elsewhere."""
 
-    def __init__(self, tokens: Tokens, weight: Weight):
+    def __init__(self, tokens: Tokens, weight: Weight = lambda _name: 1.0):
         self.tokens = tokens
         self.names = {name: weight(name) for name in tokens.names}
         self._exact: dict[object, float] = {

@@ -47,7 +47,7 @@ class Successors:
 
 def _renamed(kind: Family, lost: LostCode, fresh: FreshCode) -> Successor | None:
     for text in dict.fromkeys([lost.text, lost.neighbourhood, lost.body]):
-        piece = Piece(tokenize(kind, text), lambda _name: 1.0)
+        piece = Piece(tokenize(kind, text))
         least = _SHORT_RENAMED if piece.size < TELLING else _RENAMED
         for path, added in fresh.like(kind, text) if piece.size >= _SHORTEST else ():
             share = piece.within(tokenize(kind, added)).renamed

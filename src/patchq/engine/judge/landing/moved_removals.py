@@ -28,7 +28,7 @@ from patchq.engine.languages.containment import Piece
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
 from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, fresh_code
-from patchq.engine.series.hunks import Unit, changed_region, common_ends
+from patchq.engine.series.hunks import Region, Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
@@ -127,7 +127,7 @@ class Removals:
         if any(map(is_telling, change.added)):
             return []
         short = [line for line in change.removed if has_word(line) and not is_telling(line)]
-        name = self._home(trail) if short else None
+        name = _definition_of(changed_region(trail.unit, self._objects)) if short else None
         left, here = (
             self._within(name, path, side.get(path)) if name else None
             for side in (self._applied.after, self._ours)
@@ -153,15 +153,6 @@ class Removals:
         landed = trail.landed
         return None if back is None or landed is None or back.oid == landed.oid else back
 
-    def _home(self, trail: HunkHistory) -> str | None:
-        """The name of the definition that a unit edits, None if it is outside of all."""
-        region = changed_region(trail.unit, self._objects)
-        known = outline(region.path, b"".join(region.lines)) if region else None
-        if region is None or known is None:
-            return None
-        here = known.around(region.first, max(region.end - 1, region.first))
-        return here.name if here else None
-
     def _counter(self, trail: HunkHistory) -> Callable[[bytes, bytes], int]:
         """How a line that a unit takes out is counted in a text.
 
@@ -178,13 +169,14 @@ class Removals:
         put before the unit landed, its commit shows by itself that it took the line out.
         """
         landed = next((step for step in trail.steps if step.commit == trail.landed), None)
-        if landed is None or changed_region(trail.unit, self._objects) is None:
+        region = changed_region(trail.unit, self._objects)
+        if landed is None or region is None:
             return frozenset()
         at = self._objects.blob(landed.entries.get(path))
         change = self._change(trail)
         telling = any(map(is_telling, change.added))
         before = text_before(self._objects, landed, path) if telling else at
-        name = self._home(trail)
+        name = _definition_of(region)
         left = self._within(name, path, self._applied.after.get(path))
         now = self._within(name, path, self._ours.get(path))
         if left is None or now is None:
@@ -290,7 +282,7 @@ class Removals:
             if after and trail.landed.parents:
                 trees = self._objects.commit_tree(trail.landed.parents[0]), trail.landed.tree
         for text in texts:
-            piece = Piece(tokenize(kind, text), lambda _name: 1.0)
+            piece = Piece(tokenize(kind, text))
             # what the unit itself puts there again it does not take out
             if piece.size < TELLING or _share(kind, piece, own) >= FOUND_RENAMED:
                 continue
@@ -317,6 +309,15 @@ class Removals:
         old, new = (split_lines(self._objects.blob(entry)) for entry in (before, after))
         head, tail = common_ends(old, new)
         return [[line.strip() for line in side[head : len(side) - tail]] for side in (old, new)]
+
+
+def _definition_of(region: Region | None) -> str | None:
+    """The name of the definition around some lines, None if they are outside of all."""
+    known = outline(region.path, b"".join(region.lines)) if region else None
+    if region is None or known is None:
+        return None
+    here = known.around(region.first, max(region.end - 1, region.first))
+    return here.name if here else None
 
 
 def _share(kind: Family, piece: Piece, tokens: Tokens) -> float:
