@@ -311,7 +311,7 @@ def test_no_effects_where_nothing_can_be_evaluated(
     )
     (project.workspace.series_path("v2") / "recipe.yaml").write_text("project: kernel\n")
     assert effects_on(project, "v2", patches)
-    monkeypatch.setattr("patchq.engine.verify.build.effect.has_cmake", lambda: False)
+    monkeypatch.setattr("patchq.engine.verify.build.effect.has_cmake", lambda _cache: False)
     assert effects_on(project, "v2", patches) == {}
 
 

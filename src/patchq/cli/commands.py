@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from patchq.cli import completion
+from patchq.cli.values import PlainValues
 from patchq.errors import InputError
 
 GROUPS = {
@@ -95,7 +96,7 @@ def _made(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
-class Commands(TyperGroup):
+class Commands(PlainValues, TyperGroup):
     """Shows the commands by group."""
 
     def __init__(self, **attributes: Any):
@@ -159,7 +160,7 @@ class Commands(TyperGroup):
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--color", "--debug", "-C", "--upstream")
 
 
-class TaggedCommand(TyperCommand):
+class TaggedCommand(PlainValues, TyperCommand):
     """A command whose TAG may be given as ``--tag TAG`` too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -33,9 +33,7 @@ _AS_SPELLED = {
 
 # What a literal block gives back as it was: YAML folds CR, NEL, LS and PS into a line feed, takes
 # no other control character, and a byte order mark may be eaten.
-_NOT_LITERAL = re.compile(
-    "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+_LITERAL = "\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 
 _DIGITS = 18
 _SHOWN = 200
@@ -229,6 +227,10 @@ def _describe(node: yaml.Node) -> str:
     return f"{node.value!r}" if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]!r}..."
 
 
+def _is_not_literal(text: str) -> bool:
+    return re.search(f"[^{_LITERAL}]", text) is not None
+
+
 class Dumper(yaml.SafeDumper):
     """Writes text of several lines as a literal block, and bytes so that they read back exactly."""
 
@@ -246,7 +248,7 @@ class Dumper(yaml.SafeDumper):
 
     def text(self, value: str) -> yaml.ScalarNode:
         style = "|" if "\n" in value else None
-        if _NOT_LITERAL.search(value):
+        if _is_not_literal(value):
             style = '"'
         return self.represent_scalar(_STRING, value, style=style)
 
@@ -255,7 +257,7 @@ class Dumper(yaml.SafeDumper):
             text = value.decode("utf-8")
         except UnicodeDecodeError:
             return self.represent_binary(value)
-        return self.represent_binary(value) if _NOT_LITERAL.search(text) else self.text(text)
+        return self.represent_binary(value) if _is_not_literal(text) else self.text(text)
 
 
 Dumper.add_representer(str, Dumper.text)

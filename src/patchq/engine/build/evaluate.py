@@ -73,7 +73,8 @@ class Prober:
     def __init__(self, store: Store, settings: BuildSettings, cache: Path):
         self._store = store
         self._settings = settings
-        self._cache = kept_builds(cache)
+        self._cache = cache
+        self._builds = kept_builds(cache)
         self._projects: dict[str, ProjectFiles] = {}
 
     def probe(self, question: BuildQuestion) -> Build:
@@ -87,7 +88,7 @@ class Prober:
         :class:`~patchq.sandbox.runner.NoSandboxError` if there is no sandbox and a question is
         not trusted.
         """
-        installed = find_cmake()
+        installed = find_cmake(self._cache)
         jobs = [
             _Job(question, self._project(question.tree), self._settings, installed)
             for question in questions
@@ -152,7 +153,7 @@ class Prober:
         return {key: run.build for key, run in runs.items()}
 
     def _kept(self, job: _Job) -> Build | None:
-        kept = self._cache.get(job.key)
+        kept = self._builds.get(job.key)
         if kept is None or any(job.project.oid(path) != oid for path, oid in kept.reads.items()):
             return None
         return kept.build
@@ -161,7 +162,7 @@ class Prober:
         assert run.build is not None
         read = sorted(run.reads | run.includes)
         reads = {path: run.job.project.oid(path) for path in read}
-        self._cache.put(key, KeptBuild(reads, run.build))
+        self._builds.put(key, KeptBuild(reads, run.build))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ _VARIABLE = r"\$\([A-Za-z0-9_]*\)"
 _PLAIN = r'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
 _QUOTES_INSIDE = rf'"(?:{_VARIABLE}|{_PLAIN}|[ \t\[=])*+"'
 _LEGACY = rf"(?:{_VARIABLE}|{_PLAIN}|{_QUOTES_INSIDE})"
-_TOKEN = re.compile(
-    rf"""
+_TOKEN = rf"""
       (?P<newline>\n)
     | (?P<space>[ \t\r]+)
     | (?P<bracket>\#?\[(?P<equals>=*)\[)
@@ -24,9 +23,7 @@ _TOKEN = re.compile(
     | (?P<close>\))
     | (?P<quoted>"(?:[^\\"]|\\.)*+")
     | (?P<word>(?:{_VARIABLE}|{_PLAIN}|=|\[=*{_LEGACY})(?:{_LEGACY}|[\[=])*+|\[)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 _CLOSED_BY = {
@@ -89,8 +86,9 @@ def _commands(text: str) -> Iterator[CMakeCommand]:
     position, line, fresh = 0, 1, True
     name, first, depth, argument = "", 0, 0, None
     last: str | None = None
+    tokens = re.compile(_TOKEN, re.VERBOSE | re.DOTALL)  # kept by re: few runs read CMake
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = tokens.match(text, position)
         if match is None:
             what = "a quote is not closed" if text[position] == '"' else "an unexpected character"
             raise NotCMakeError(what, line)

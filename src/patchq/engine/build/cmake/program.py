@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from patchq.errors import PatchqError
+from patchq.kept_answers import KeptAnswers, key_of
 from patchq.sandbox.command import Command, Finished, Limits
 from patchq.sandbox.runner import Runner
 
@@ -125,12 +126,15 @@ def _events(trace: Path) -> list[dict[str, Any]]:
 
 
 @cache
-def find_cmake() -> CMake:
-    """The CMake to use; raises :class:`PatchqError` if there is none that serves."""
+def find_cmake(cache: Path | None = None) -> CMake:
+    """The CMake to use; raises :class:`PatchqError` if there is none that serves.
+
+    What a program said of itself is kept below ``cache``, as long as it is the same file.
+    """
     programs = [path for path in (_packaged(), shutil.which("cmake")) if path]
     unfit = []
     for program in programs:
-        found = _inquire(program)
+        found = _known(Path(program), cache)
         if found and tuple(map(int, found.version.split("."))) >= MINIMUM_VERSION:
             return found
         unfit.append(f"{program} is {found.version if found else 'not a CMake that runs'}")
@@ -142,10 +146,10 @@ def find_cmake() -> CMake:
     )
 
 
-def has_cmake() -> bool:
-    """Whether there is a CMake that serves."""
+def has_cmake(cache: Path | None = None) -> bool:
+    """Whether there is a CMake that serves; see :func:`find_cmake`."""
     try:
-        find_cmake()
+        find_cmake(cache)
     except PatchqError:
         return False
     return True
@@ -161,7 +165,39 @@ def _packaged() -> str | None:
     return None
 
 
-def _inquire(program: str) -> CMake | None:
+def _known(program: Path, cache: Path | None) -> CMake | None:
+    """What ``program`` says of itself, asked once for each file unless it is a script."""
+    try:
+        state = program.stat()
+    except OSError:
+        return None
+    if cache is None:
+        return _inquire(program)
+    kept = KeptAnswers(cache / "cmake", "patchq.cmake/1", _read, _write)
+    key = key_of([str(program), state.st_ino, state.st_size, state.st_mtime_ns])
+    found = kept.get(key)
+    if found is None:
+        found = _inquire(program)
+        if found and found.program == program.resolve():  # a script may start another one next time
+            kept.put(key, found)
+    return found
+
+
+def _read(kept: Mapping[str, Any]) -> CMake:
+    program, root = Path(kept["program"]), Path(kept["root"])
+    return CMake(program, kept["version"], root, tuple(kept["commands"]))
+
+
+def _write(found: CMake) -> dict[str, object]:
+    return {
+        "program": str(found.program),
+        "version": found.version,
+        "root": str(found.root),
+        "commands": found.commands,
+    }
+
+
+def _inquire(program: Path) -> CMake | None:
     """What a CMake, or a script around one, says of itself; None if it says nothing."""
     try:
         done = subprocess.run(

@@ -167,7 +167,7 @@ def evaluate_on(project: Project, onto: str, patches: Sequence[Patch]) -> Evalua
     """
     base = project.lock.base(onto)
     directory = directory_in(project, base.tree)
-    if directory is None or not project.settings.targets or not has_cmake():
+    if directory is None or not project.settings.targets or not has_cmake(project.cache):
         return None
     stack, tree, steps = Stack(project.store), base.tree, list[PatchStep]()
     for patch in patches:
