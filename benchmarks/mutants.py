@@ -42,6 +42,12 @@ _PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 _NOT_RUN = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
 _CPU_SECONDS = 240
 WANTED = 0.95
+# the judge, and what of the languages it alone asks
+_JUDGE = (
+    "src/patchq/engine/judge",
+    "src/patchq/engine/languages/flow.py",
+    "src/patchq/engine/languages/live.py",
+)
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Eq: ast.NotEq,
@@ -146,8 +152,8 @@ def _mutate(node: Any, turn: int) -> str | None:
 class Recorder:
     """A pytest plugin: which test goes through which line of the judge."""
 
-    def __init__(self, folder: str):
-        self._folder = folder
+    def __init__(self, places: Sequence[str]):
+        self._places = tuple(str(ROOT / place) for place in places)
         self.seen: dict[str, set[str]] = defaultdict(set)
         self._test = ""
 
@@ -161,7 +167,7 @@ class Recorder:
         sys.settrace(None)
 
     def _call(self, frame: FrameType, _event: str, _arg: object) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(self._folder) else None
+        return self._line if frame.f_code.co_filename.startswith(self._places) else None
 
     def _line(self, frame: FrameType, _event: str, _arg: object) -> Any:
         place = f"{Path(frame.f_code.co_filename).relative_to(ROOT)}:{frame.f_lineno}"
@@ -174,7 +180,7 @@ def _record(options: argparse.Namespace) -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory(prefix="patchq-mutants-") as scratch:
         kept = options.map or Path(scratch) / "map.json"
         if not kept.exists():
-            recorder = Recorder(str(ROOT / options.folder))
+            recorder = Recorder(options.places)
 
             def record() -> int:
                 status = pytest.main([*_PYTEST, *options.tests], plugins=[recorder])
@@ -223,8 +229,11 @@ def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
 
 
 def _drawn(options: argparse.Namespace, tests: Mapping[str, Sequence[str]]) -> list[Mutant]:
-    files = sorted((ROOT / options.folder).rglob("*.py"))
-    found = [mutant for file in files for mutant in mutants(file)]
+    places = [ROOT / place for place in options.places]
+    files = [
+        file for place in places for file in (place.rglob("*.py") if place.is_dir() else [place])
+    ]
+    found = [mutant for file in sorted(files) for mutant in mutants(file)]
     print(f"{len(found)} mutants, {len(tests)} lines that tests go through", flush=True)
     # drawn by what they are: a change elsewhere in the judge leaves the others in the sample
     found.sort(key=lambda mutant: sha256(f"{options.seed}{mutant.key}".encode()).digest())
@@ -240,7 +249,7 @@ def _through(path: str, tests: Mapping[str, Sequence[str]]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tests", nargs="+", help="test files")
-    parser.add_argument("--folder", default="src/patchq/engine/judge", help="what is changed")
+    parser.add_argument("--places", nargs="+", default=_JUDGE, help="folders and files to change")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--map", type=Path, help="where the tests by line are kept")
