@@ -14,7 +14,6 @@ from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.absence import Prover
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
-from patchq.engine.judge.gone.follow import _occurrences
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import history_walk
 from patchq.engine.judge.landing.fates import Fates, _Change
@@ -29,7 +28,7 @@ from patchq.engine.languages.flow import NEVER, conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.named import binding, definitions
 from patchq.engine.languages.tokens import Family, tokenize
-from patchq.engine.series.hunks import Unit
+from patchq.engine.series.hunks import Unit, occurrences
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.history import CommitInfo, Touch
@@ -431,7 +430,7 @@ def test_what_was_not_searched(
     ],
 )
 def test_where_whole_lines_stand(content: str, places: list[int]) -> None:
-    assert _occurrences(content.encode(), b"ab\n") == places
+    assert occurrences(content.encode(), b"ab\n") == places
 
 
 def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:

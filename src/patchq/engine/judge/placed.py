@@ -288,7 +288,7 @@ def _places(units: Iterable[Unit], objects: Objects) -> set[_Place]:
             if region is None or shown is None:
                 found.update(_Place(path, None) for path in unit.paths)
                 continue
-            first, last = region.first, max(region.end - 1, region.first)
+            first, last = region.first, region.last
             around = shown.around(first, last)
             touched = [d for d in shown.definitions if d.first <= last and d.last >= first]
             names = [around.name] if around else ["", *(each.name for each in touched)]

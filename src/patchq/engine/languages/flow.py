@@ -78,7 +78,7 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
 def _parts(lines: list[bytes]) -> Iterator[int]:
     """How many parts of the preprocessor each line is in, but for the guard of a header."""
     parts: list[bool] = []
-    for number, line in enumerate(lines):
+    for line, below in zip(lines, [*lines[1:], b""], strict=True):
         match = CONDITION.match(line)
         if match is None:
             yield sum(parts)
@@ -86,7 +86,7 @@ def _parts(lines: list[bytes]) -> Iterator[int]:
         if match[1] == b"endif":
             del parts[-1:]
         elif match[1].startswith(b"if"):
-            defined = _DEFINED.match(lines[number + 1]) if number + 1 < len(lines) else None
+            defined = _DEFINED.match(below)
             parts.append(defined is None or match[1] != b"ifndef" or defined[1] != match[3])
         yield sum(parts)
 

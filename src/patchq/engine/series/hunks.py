@@ -68,6 +68,11 @@ class Region:
         """The lines themselves."""
         return self.lines[self.first : self.end]
 
+    @property
+    def last(self) -> int:
+        """The last of them; of an empty file, where it would be."""
+        return max(self.end - 1, self.first)
+
 
 def changed_region(unit: Unit, objects: Objects) -> Region | None:
     """The lines that a unit replaces (the two around it, for an insertion).
@@ -136,6 +141,17 @@ def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     rest = same - head
     tail = _most(rest, lambda n: old[len(old) - n :] == new[len(new) - n :])
     return head, tail
+
+
+def occurrences(content: bytes, text: bytes) -> list[int]:
+    """The (0-based) lines at which ``text``, which is whole lines, stands in ``content``."""
+    found = []
+    at = content.find(text)
+    while at >= 0:
+        if at == 0 or content[at - 1 : at] == b"\n":
+            found.append(content.count(b"\n", 0, at))
+        at = content.find(text, at + 1)
+    return found
 
 
 def _most(size: int, holds: Callable[[int], bool]) -> int:

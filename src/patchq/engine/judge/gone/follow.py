@@ -19,7 +19,7 @@ from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.languages.tree_index import TreeIndex
-from patchq.engine.series.hunks import Unit, changed_region, common_ends
+from patchq.engine.series.hunks import Unit, changed_region, common_ends, occurrences
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied
 from patchq.git.merge import MergeState
@@ -106,7 +106,7 @@ class Follower:
             path
             for path, content in self._index.with_names(tokens.names)
             if family(path) is kind
-            for _ in _occurrences(content, lost.text)
+            for _ in occurrences(content, lost.text)
         ]
         if len(found) != 1:
             return None
@@ -114,11 +114,11 @@ class Follower:
         origins = (old for old, new in self._span.renames.renames.items() if new == path)
         old = self._objects.content(self._span.old.tree, next(origins, path)) or b""
         whole = lost.name is None or self._is_definition(path, lost)
-        return path if whole and not _occurrences(old, lost.text) else None
+        return path if whole and not occurrences(old, lost.text) else None
 
     def _is_definition(self, path: str, lost: LostCode) -> bool:
         content = self._objects.content(self._span.new.tree, path) or b""
-        places = _occurrences(content, lost.text)
+        places = occurrences(content, lost.text)
         shown = outline(path, content)
         if shown is None or len(places) != 1:  # a notebook has the code in its cells
             return False
@@ -137,7 +137,7 @@ class Follower:
         shown = outline(region.path, b"".join(region.lines)) if region else None
         if region is None or shown is None:
             return True
-        return shown.around(region.first, max(region.end - 1, region.first)) is None
+        return shown.around(region.first, region.last) is None
 
     def _change(self, move: MovedCode, facts: CaseFacts) -> _Splice | None:
         """What the hunk does to the file at the new place, None if that is not certain."""
@@ -149,7 +149,7 @@ class Follower:
             return None
         before, after = split_lines(old), split_lines(new)
         body = b"".join(before[own.start : own.stop])
-        places = _occurrences(target, body)
+        places = occurrences(target, body)
         splice = _splice(before, after)
         inside = own.start <= splice.first and splice.first + splice.length <= own.stop
         edge = not splice.length and splice.first in (own.start, own.stop)
@@ -169,7 +169,7 @@ class Follower:
     def _range(self, lost: LostCode, text: bytes) -> range | None:
         """The lines of the definition or window in the file that the patch was made for."""
         if lost.name is None:
-            places = _occurrences(text, lost.text)
+            places = occurrences(text, lost.text)
             size = lost.end - lost.first
             return range(places[0], places[0] + size) if len(places) == 1 else None
         shown = outline(lost.path, text)
@@ -236,14 +236,3 @@ class Follower:
 def _splice(before: Sequence[bytes], after: Sequence[bytes]) -> _Splice:
     head, tail = common_ends(before, after)
     return _Splice(head, len(before) - tail - head, tuple(after[head : len(after) - tail]))
-
-
-def _occurrences(content: bytes, text: bytes) -> list[int]:
-    """The lines at which ``text``, which is whole lines, stands in ``content``."""
-    found = []
-    at = content.find(text)
-    while at >= 0:
-        if at == 0 or content[at - 1 : at] == b"\n":
-            found.append(content.count(b"\n", 0, at))
-        at = content.find(text, at + 1)
-    return found

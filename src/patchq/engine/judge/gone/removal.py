@@ -92,8 +92,7 @@ def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
         return None
     lines = split_lines(upstream)
     mine = outline(path, b"".join(region.lines))
-    last = max(region.end - 1, region.first)
-    around = mine.around(region.first, last) if mine else None
+    around = mine.around(region.first, region.last) if mine else None
     new = objects.content(span.new.tree, new_path) or b"" if new_path else None
     if around is not None:
         theirs = outline(path, upstream)
@@ -110,11 +109,11 @@ def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
             if left and not _is_wrapper(path, _part(split_lines(new), left), _part(lines, whole)):
                 return None
         first = whole.first + region.first - around.first
-        hunk = first, first + last - region.first + 1
+        hunk = first, first + len(region.inside)
         return replace(_lost(unit, new_path, path, lines, whole, hunk), wrapped=wrapped)
     if _adds_definitions(unit, path, objects):
         return None
-    block = region.lines[region.first : last + 1]
+    block = region.inside
     at = _find(lines, block, region.first)
     if at is None or (new is not None and _find(split_lines(new), block, 0) is not None):
         return None

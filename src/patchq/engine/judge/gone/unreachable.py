@@ -95,8 +95,6 @@ class GoneCode:
     ) -> tuple[Followed, tuple[Evidence, ...]] | None:
         """The facts with the lost hunks where their code went word for word, and the evidence."""
         lost = {loss.trail.unit: loss.lost for loss in losses if loss.lost is not None}
-        if not losses or len(lost) < len(losses):
-            return None
         followed = self._follower.follow(trails, lost, facts)
         if followed is None:
             return None

@@ -18,7 +18,7 @@ from patchq.engine.judge.landing.file_lines import (
     words_in,
 )
 from patchq.engine.judge.landing.headings import SWITCH_KEY, is_under_the_same
-from patchq.engine.series.hunks import common_ends
+from patchq.engine.series.hunks import common_ends, occurrences
 
 _PASSES = re.compile(
     rb"\b(?:return|goto|break|continue|throw|raise|exit)\b|^(?:case\b.*|default\s*):"
@@ -70,11 +70,8 @@ def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
     """How far from their place some lines of ``then`` stand in ``now``; None if they do not stand
     in exactly one place there, with those around them."""
     first, end = max(lines.start - NEAR, 0), min(lines.stop + NEAR, len(then.raw))
-    text = b"\n".join((b"", *then.raw[first:end], b""))
-    at = now.joined.find(text)
-    if at < 0 or now.joined.find(text, at + 1) >= 0:
-        return None
-    return now.joined.count(b"\n", 0, at) - first
+    places = occurrences(now.joined, b"\n".join((*then.raw[first:end], b"")))
+    return places[0] - first if len(places) == 1 else None
 
 
 def act_as_before(

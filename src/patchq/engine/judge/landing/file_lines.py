@@ -34,8 +34,8 @@ class FileLines:
 
     @cached_property
     def joined(self) -> bytes:
-        """The lines as they stand, with a line end before and behind each."""
-        return b"\n".join((b"", *self.raw, b""))
+        """The lines as they stand, with a line end behind each."""
+        return b"\n".join((*self.raw, b""))
 
     @cached_property
     def said(self) -> frozenset[bytes]:

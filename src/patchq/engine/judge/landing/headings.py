@@ -57,7 +57,7 @@ def _names(pattern: re.Pattern[bytes], lines: Sequence[bytes], number: int) -> l
 
 
 def _section(lines: Sequence[bytes], number: int) -> bytes | None:
-    matches = (_SECTION.match(lines[at]) for at in range(number, -1, -1))
+    matches = (_SECTION.match(lines[at]) for at in reversed(range(number + 1)))
     return next((match[1] for match in matches if match), None)
 
 
@@ -72,7 +72,7 @@ def _switches(lines: Sequence[bytes], number: int) -> int:
 def _above(lines: Sequence[bytes], number: int) -> Iterator[int]:
     """The lines that a line stands below, from the inside out."""
     indent = _indent(lines[number])
-    for at in range(number - 1, -1, -1):
+    for at in reversed(range(number)):
         if indent == 0:
             return
         if lines[at].strip() and _indent(lines[at]) < indent:

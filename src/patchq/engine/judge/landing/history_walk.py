@@ -244,7 +244,7 @@ class HistoryWalker:
         an edit on top that was taken back.
         """
         first = last
-        for number in range(last - 1, -1, -1):
+        for number in reversed(range(last)):
             if steps[number].state is not MergeState.EMPTY:
                 continue
             oid = steps[number].commit.oid

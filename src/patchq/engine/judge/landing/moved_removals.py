@@ -316,7 +316,7 @@ def _definition_of(region: Region | None) -> str | None:
     known = outline(region.path, b"".join(region.lines)) if region else None
     if region is None or known is None:
         return None
-    here = known.around(region.first, max(region.end - 1, region.first))
+    here = known.around(region.first, region.last)
     return here.name if here else None
 
 
