@@ -412,8 +412,21 @@ def test_our_line_elsewhere_in_the_file(upstream: Miniature) -> None:
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.CONFLICT
-    (evidence,) = [each for each in report.evidence if each.kind.value == "duplicate"]
+    (evidence,) = shown(report, EvidenceKind.DUPLICATE)
     assert evidence.paths == (POOL_PATH,)
+
+
+def test_our_line_elsewhere_beside_what_landed(upstream: Miniature) -> None:
+    """The other hunk is told of, out of all that the patch has."""
+    check = "pool.check_evictable(page)"
+    patch = upstream.patch("v1", pool(before("evict", check), fix("drain")))
+    total = "    return pool.evict_total\n"
+    upstream.commit("Check at the end (#2)", pool((total, f"    {check}\n{total}"), fix("drain")))
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    assert len(shown(report, EvidenceKind.DUPLICATE)) == 1
+    assert [item.text for item in shown(report, EvidenceKind.MERGED)] == ["1 of 2 hunks are in v2"]
 
 
 def test_a_line_that_was_there_twice_before_is_no_duplicate(upstream: Miniature) -> None:
@@ -1314,6 +1327,28 @@ def test_a_header_that_nothing_names_any_more_is_carried_with_a_note(
     (lost,) = shown(judgement.report, EvidenceKind.UNREFERENCED)
     assert (lost.commit, lost.pr) == (cut, 5)
     assert lost.paths == ("csrc/tile.cuh", "csrc/main.cu")
+
+
+@pytest.mark.parametrize("name", ["tile+", "+tile"])
+def test_a_header_whose_name_is_no_word(miniature: MakeMiniature, name: str) -> None:
+    upstream = miniature()
+    path = f"csrc/{name}.cuh"
+    upstream.commit("A kernel", {path: HEADER, "csrc/main.cu": kernel(f"{name}.cuh")})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {path: HEADER.replace("128", "101")})
+    cut = upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.notes == (f"nothing names {path} since {cut[:9]}",)
+
+
+def test_a_header_of_the_patch_that_upstream_names_no_more(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("A kernel", {"csrc/main.cu": kernel("tile.cuh")})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"csrc/tile.cuh": HEADER})
+    cut = upstream.commit("Do without tiles (#5)", {"csrc/main.cu": kernel()})
+    upstream.tag("v2")
+    assert judged(upstream, patch).report.notes == (f"nothing names csrc/tile.cuh since {cut[:9]}",)
 
 
 def test_a_renamed_header_is_asked_for_by_its_new_name(miniature: MakeMiniature) -> None:

@@ -57,6 +57,7 @@ HEAD_OF, BODY = "def serve(pool):\n", "return pool.take(limit)\n"
         (LANDED.replace(TWO, "    check(pool, limit, strict=True)\n"), Survival.WHOLE),
         # the same line in another function is another line, unless code around it came along
         (LANDED.replace(TWO, "") + f"\n\ndef other(pool, limit):\n{TWO}", Survival.PART),
+        (LANDED.replace(TWO, "") + f"\n\n{TWO.lstrip()}", Survival.PART),
         (f"{HEAD_OF}    pass\n\n\ndef other(pool):\n{ONE}{TWO}    {BODY}", Survival.NONE),
         (f"def renamed(pool):\n{ONE}{TWO}    {BODY}", Survival.WHOLE),
         (LANDED.replace(TWO, ""), Survival.PART),
@@ -195,6 +196,9 @@ def test_a_line_that_does_what_it_did(path: str, line: str, final: str) -> None:
         ("f(b)", "f(g(b))", False),
         ("f(a, c)", "f(a, b c)", False),
         ("f(a)", "f(a), b", False),
+        ("f(a)", "f(a, b) + g(c)", False),
+        ("f(a, b)", "f(x, a, b, c)", True),
+        ("f(a, b)", "f(x, a + c, b)", False),
         ("f(a, b)", "f(a)", False),
         ("import a", "import a, b", True),
         ("import a", "import b, a", True),
@@ -273,6 +277,11 @@ def test_a_line_that_stands_under_another_name(path: str, then: str, now: str) -
     ("path", "then", "now"),
     [
         ("f.py", "def old():\n    x()\n    LINE()\n", "def renamed():\n    x()\n    LINE()\n"),
+        (
+            "f.py",
+            "class Old:\n    def open(self):\n        LINE()\n",
+            "class New:\n    def open(self):\n        LINE()\n",
+        ),
         (
             "f.yaml",
             "jobs:\n  a:\n    steps:\n    - run: LINE\n",

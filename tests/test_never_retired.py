@@ -608,19 +608,42 @@ def test_a_short_line_that_came_back(miniature: MakeMiniature, end: Edits, steps
     assert named == {last, out or last}
 
 
+def test_the_last_line_of_a_function_that_came_back(miniature: MakeMiniature) -> None:
+    """In the same function: it has come back, and is not what other code needs."""
+    line = "    queue.closed_for = reason\n"
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: TEXT})
+    upstream.tag("v1")
+    without = edited(TEXT, (line, ""))
+    patch = upstream.patch("v1", {PATH: without})
+    upstream.commit("Keep it open (#2)", {PATH: without})
+    back = edited(without, ("    if queue.source", f"{line}    if queue.source"))
+    last = upstream.commit("Close it first (#3)", {PATH: back})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.CONFLICT
+    assert (last, (PATH,)) in [(item.commit, item.paths) for item in report.evidence]
+
+
 @pytest.mark.parametrize("line", ["\treturn 0;\n", "\tgoto out;\n", "\t}\n"])
-def test_a_line_that_says_nothing_came_elsewhere(miniature: MakeMiniature, line: str) -> None:
-    """Upstream took the line out, and another function has a jump or a brace of its own."""
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_line_that_says_nothing_came_elsewhere(
+    miniature: MakeMiniature, line: str, steps: int
+) -> None:
+    """Upstream took the line out, and another function has a jump or a brace of its own; in the
+    same commit it may be that line."""
     before = RELEASE.replace("\tfree(p);\n", line)
     upstream = miniature()
     upstream.commit("Start (#1)", {C_PATH: before})
     upstream.tag("v1")
     patch = upstream.patch("v1", {C_PATH: RELEASED})
-    upstream.commit("Keep it (#2)", {C_PATH: RELEASED})
+    if steps == 2:
+        upstream.commit("Keep it (#2)", {C_PATH: RELEASED})
     upstream.commit("Go on (#3)", {C_PATH: RELEASED.replace("\tcount_it(p);\n", line)})
     upstream.tag("v2")
     report = judged(upstream, patch).report
-    assert report.verdict is Verdict.UPSTREAMED, report.evidence
+    expected = Verdict.UPSTREAMED if steps == 2 else Verdict.CONFLICT
+    assert report.verdict is expected, report.evidence
 
 
 def other_words(text: str) -> str:
@@ -681,6 +704,21 @@ def test_the_line_of_a_file_that_was_split(miniature: MakeMiniature) -> None:
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.CONFLICT
     assert any("math_max/conf.h" in item.paths for item in report.evidence)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_line_between_two_of_a_file_that_was_split(miniature: MakeMiniature, both: bool) -> None:
+    """It belongs where both of them went; one alone says nothing of it."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"h/lim.h": LIMITS, "net/a.c": "int a;\n"})
+    upstream.tag("v1")
+    disk, maths = LIMITS.splitlines(keepends=True)[1:]
+    patch = upstream.patch("v1", {"h/lim.h": LIMITS.replace(maths, "#define GPU_MAX 9\n" + maths)})
+    went = disk + maths if both else maths
+    upstream.commit("Put it there (#2)", {"h/lim.h": None, "net/a.c": f"int a;\n{went}"})
+    upstream.tag("v2")
+    expected = Verdict.CONFLICT if both else Verdict.UNREACHABLE
+    assert judged(upstream, patch).report.verdict is expected
 
 
 def test_code_that_went_into_a_notebook(miniature: MakeMiniature) -> None:

@@ -175,7 +175,7 @@ class Judge:
             carried = carried_outcomes(facts, self._objects, upstream)
             hunks = conflicting(carried, lambda hunk: (hunk.file, hunk.index) in places)
             trails, _ = self._follow(units, states, facts)
-            landed = self._evidence.merged([trail for trail in trails if trail.landed])
+            landed = self._evidence.merged(trails)
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
@@ -234,9 +234,9 @@ class Judge:
         return self._carrier.carry(case.patch, case.ours, tree, before, after, facts.moves)
 
     def _lost_references(self, facts: CaseFacts) -> list[LostReference]:
-        """The files that the patch edits and that nothing names any more."""
-        edited = [path for path, entry in facts.case.applied.before.items() if entry is not None]
-        return [lost for path in edited if (lost := self.references.lost(path)) is not None]
+        """The files of the patch that upstream named and that nothing names any more."""
+        paths = facts.case.applied.paths
+        return [lost for path in paths if (lost := self.references.lost(path)) is not None]
 
     # -- the merge is empty, or collides -----------------------------------------------------
 
