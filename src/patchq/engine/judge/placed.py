@@ -246,14 +246,37 @@ class PlaceJudge:
         """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
         objects, tree_of = self._objects, self._objects.tree_of
         whole = placed.applied.tree
-        for unit in self._units_below(placed, lost):
-            ours = {
-                path: files[path] if path in files else objects.file(whole, path)
-                for path in unit.paths
-            }
-            merged = self._merger.merge(tree_of(unit.after), tree_of(ours), tree_of(unit.before))
-            if merged.clean:
-                files.update((path, objects.file(merged.tree, path)) for path in unit.paths)
+        units = self._units_below(placed, lost)
+        waiting = [unit for unit in units if not files.keys().isdisjoint(unit.paths)]
+        while waiting:
+            now = _apart(waiting)
+            waiting = [unit for unit in waiting if unit not in now]
+            ours = [
+                {
+                    path: files[path] if path in files else objects.file(whole, path)
+                    for path in unit.paths
+                }
+                for unit in now
+            ]
+            merged = self._merger.merge_all(
+                [
+                    MergeQuestion(tree_of(unit.after), tree_of(entries), tree_of(unit.before))
+                    for unit, entries in zip(now, ours, strict=True)
+                ]
+            )
+            for unit, answer in zip(now, merged, strict=True):
+                if answer.clean:
+                    files.update((path, objects.file(answer.tree, path)) for path in unit.paths)
+
+
+def _apart(units: Iterable[Unit]) -> list[Unit]:
+    """The first units of each file: they do not meet."""
+    found, taken = list[Unit](), set[str]()
+    for unit in units:
+        if taken.isdisjoint(unit.paths):
+            found.append(unit)
+        taken.update(unit.paths)
+    return found
 
 
 def _sharing_files(placed: PlacedPatch) -> list[LostPatch]:

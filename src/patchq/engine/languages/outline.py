@@ -7,9 +7,11 @@ that does not parse, or of another language, has no symbols: nothing is conclude
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,9 +89,78 @@ def outline(path: str, content: bytes) -> Outline | None:
     return None if reader is None else reader(content)
 
 
+_TOP = re.compile(rb"^(?:@|(?:async[ \t]+)?def\b|class\b|[A-Za-z_])", re.MULTILINE)
+_MEMBER = re.compile(rb"^    (?:@|(?:async[ \t]+)?def\b|class\b)", re.MULTILINE)
+_CLASS = re.compile(rb"^class\b", re.MULTILINE)
+_IN_ONE = re.compile(rb"\r(?!\n)|\A(?:[^\n]*\n)?[^\n]*coding[:=]")
+
+
 def _python(content: bytes) -> Outline | None:
+    """Parse each piece by itself, and keep it: most of a file is as it was one commit before.
+
+    A file whose pieces do not parse (one may begin inside a string) is parsed as a whole.
+    """
+    found, line = list[Outline](), 0
+    for piece in () if _IN_ONE.search(content) else _cut(content, _TOP):
+        shown = _class(piece) or _parsed(piece)
+        if shown is None:
+            return _parsed(content)
+        found.append(_moved(shown, line))
+        line += piece.count(b"\n")
+    return _joined(found) if found else _parsed(content)
+
+
+def _class(piece: bytes) -> Outline | None:
+    """The outline of a class by its members, None if ``piece`` is none or cannot be read so."""
+    head, *members = _cut(piece, _MEMBER)
+    around = _parsed(head + b"    pass\n") if members and _CLASS.search(head) else None
+    if around is None:
+        return None
+    whole, *own = around.definitions
+    found, line, end = [Outline(tuple(own), around.imports)], head.count(b"\n"), whole.last
+    for member in members:
+        shown = _parsed(b"class _:\n" + member)
+        if shown is None:
+            return None
+        stand_in, *inside = shown.definitions
+        inside = [replace(each, name=f"{whole.name}{each.name[1:]}") for each in inside]
+        found.append(_moved(Outline(tuple(inside), shown.imports), line - 1))
+        end = stand_in.last + line - 1
+        line += member.count(b"\n")
+    return _joined([Outline((replace(whole, last=end),)), *found])
+
+
+def _moved(shown: Outline, lines: int) -> Outline:
+    """``shown`` so many lines further down."""
+    definitions, imports = (
+        tuple(Definition(each.name, each.first + lines, each.last + lines) for each in kind)
+        for kind in (shown.definitions, shown.imports)
+    )
+    return Outline(definitions, imports)
+
+
+def _joined(parts: Sequence[Outline]) -> Outline:
+    return Outline(
+        tuple(each for part in parts for each in part.definitions),
+        tuple(each for part in parts for each in part.imports),
+    )
+
+
+def _cut(text: bytes, begins: re.Pattern[bytes]) -> list[bytes]:
+    """``text`` in pieces: each definition with its decorators, and what stands between two."""
+    starts, last = [0], b""
+    for match in begins.finditer(text):
+        word = match[0].strip()
+        if last != b"@" and (len(word) > 1 or word == b"@" or len(last) > 1):
+            starts.append(match.start())
+        last = word
+    return [text[first:end] for first, end in pairwise((*starts, len(text))) if first < end]
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: bytes) -> Outline | None:
     try:
-        module = parse(content)
+        module = parse(text)
     except NotPythonError:
         return None
     found = list(_python_statements(module))

@@ -52,7 +52,7 @@ def is_in_effect(
     return all(
         place in now.live
         and not read.is_narrower(number + moved, now, [place])
-        and is_under_the_same(path, read.raw, number + moved, now.raw, place)
+        and is_under_the_same(read, number + moved, now, place)
         and not _is_taken_back(place, _fresh(place, read, now), now)
         for number in added
         if number not in lost and number + moved in read.live

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha1
+from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.languages.flow import conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.matching import SequenceMatcher
+from patchq.engine.languages.nesting import nesting
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends
@@ -27,8 +29,9 @@ class FileLines:
     def __init__(self, path: str, text: bytes):
         self.raw = [line.rstrip() for line in text.split(b"\n")]
         self.bare = [line.strip() for line in self.raw]
-        self._path = path
-        self._kind = family(path)
+        self.path = path
+        self.suffix = PurePosixPath(path).suffix
+        self.kind = family(path)
         self._text = text
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
@@ -57,6 +60,11 @@ class FileLines:
 
     def __getitem__(self, number: int) -> bytes:
         return self.bare[number] if 0 <= number < len(self.bare) else b""
+
+    def above(self, number: int) -> Iterator[int]:
+        """The lines that a line stands below, by indentation, from the inside out."""
+        while (number := self._nesting[number]) >= 0:
+            yield number
 
     def indent(self, number: int) -> bytes:
         """What stands before a line."""
@@ -99,34 +107,38 @@ class FileLines:
         )
         return self.live.issuperset(range(edit.first, edit.end)) and (
             all(self.is_kept(edit.first, now, place) for place in edit.lines)
-            and only_grew(self._kind, old, new)
+            and only_grew(self.kind, old, new)
         )
 
     def only_grew(self, number: int, now: FileLines, places: Sequence[int]) -> bool:
         """Whether the lines at ``places`` are this one, joined with those around it perhaps, and
         no more than items were added to its lists."""
         grown = b"\n".join(now[place] for place in places)
-        if number not in self.live or self[number] == grown or is_prose(self._path):
+        if number not in self.live or self[number] == grown or is_prose(self.path):
             return True
         around = (
             b"\n".join(self.bare[max(number - above, 0) : number + below + 1])
             for above in range(NEAR + 1)
             for below in range(NEAR + 1)
         )
-        return any(only_grew(self._kind, lines, grown) for lines in around)
+        return any(only_grew(self.kind, lines, grown) for lines in around)
+
+    @cached_property
+    def _nesting(self) -> tuple[int, ...]:
+        return nesting(self.raw)
 
     @cached_property
     def _conditions(self) -> tuple[int, ...]:
-        return conditions(self._path, self._text)
+        return conditions(self.path, self._text)
 
     @cached_property
     def live(self) -> frozenset[int]:
         """The lines that do something."""
-        return live_lines(self._path, self._text)
+        return live_lines(self.path, self._text)
 
     @cached_property
     def _outline(self) -> Outline | None:
-        return outline(self._path, self._text)
+        return outline(self.path, self._text)
 
 
 @lru_cache(maxsize=48)

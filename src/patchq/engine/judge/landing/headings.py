@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
-from patchq.engine.languages.tokens import Family, family
+from patchq.engine.judge.landing.file_lines import FileLines
+from patchq.engine.languages.nesting import indent_of
+from patchq.engine.languages.tokens import Family
 
 _DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
@@ -25,34 +26,32 @@ HEADED = _SECTIONED | _YAML | {".properties"}
 """Files in which lines mean what the head of their section makes of them."""
 
 
-def is_under_the_same(
-    path: str, then: Sequence[bytes], number: int, now: Sequence[bytes], place: int
-) -> bool:
+def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) -> bool:
     """Whether line ``number`` of ``then`` has the names above it that it has at ``place`` now.
 
     A function or class that was only renamed is the same.
     """
-    suffix = PurePosixPath(path).suffix
+    suffix = then.suffix
     if suffix in _SECTIONED:
-        return _section(then, number) == _section(now, place)
+        return _section(then.raw, number) == _section(now.raw, place)
     if suffix in _KEYED:
-        sides = (then, number), (now, place)
-        keys, new = (_names(_KEY, lines, at) for lines, at in sides)
-        switched, off = (_switches(lines, at) for lines, at in sides)
-        return keys == new and off <= switched
-    if family(path) is not Family.PYTHON:
+        keys, new = _names(_KEY, then, number), _names(_KEY, now, place)
+        return keys == new and (
+            suffix not in _YAML or _switches(now, place) <= _switches(then, number)
+        )
+    if then.kind is not Family.PYTHON:
         return True
     names, new = _names(_DEFINES, then, number), _names(_DEFINES, now, place)
     if len(names) != len(new):
         return False
     others = {old for old, name in zip(names, new, strict=True) if old != name}
     return not others or not any(
-        match[1] in others for line in now if (match := _DEFINES.match(line))
+        match[1] in others for line in now.raw if (match := _DEFINES.match(line))
     )
 
 
-def _names(pattern: re.Pattern[bytes], lines: Sequence[bytes], number: int) -> list[bytes]:
-    matches = (pattern.match(lines[at]) for at in _above(lines, number))
+def _names(pattern: re.Pattern[bytes], lines: FileLines, number: int) -> list[bytes]:
+    matches = (pattern.match(lines.raw[at]) for at in lines.above(number))
     return [match[1].strip() for match in matches if match]
 
 
@@ -61,32 +60,21 @@ def _section(lines: Sequence[bytes], number: int) -> bytes | None:
     return next((match[1] for match in matches if match), None)
 
 
-def _switches(lines: Sequence[bytes], number: int) -> int:
+def _switches(lines: FileLines, number: int) -> int:
     """How many of the blocks around a line of YAML have a key that may switch them off."""
     return sum(
-        any(_SWITCH.match(lines[beside]) for beside in _beside(lines, at))
-        for at in (number, *_above(lines, number))
+        any(_SWITCH.match(lines.raw[beside]) for beside in _beside(lines.raw, at))
+        for at in (number, *lines.above(number))
     )
-
-
-def _above(lines: Sequence[bytes], number: int) -> Iterator[int]:
-    """The lines that a line stands below, from the inside out."""
-    indent = _indent(lines[number])
-    for at in reversed(range(number)):
-        if indent == 0:
-            return
-        if lines[at].strip() and _indent(lines[at]) < indent:
-            indent = _indent(lines[at])
-            yield at
 
 
 def _beside(lines: Sequence[bytes], number: int) -> Iterator[int]:
     """The lines of the block of one, as far as they are indented like it."""
-    indent = _indent(lines[number])
+    indent = indent_of(lines[number])
     for step in (-1, 1):
         at = number
-        while 0 <= at < len(lines) and (not lines[at].strip() or _indent(lines[at]) >= indent):
-            if _indent(lines[at]) == indent and lines[at].strip():
+        while 0 <= at < len(lines) and (not lines[at].strip() or indent_of(lines[at]) >= indent):
+            if indent_of(lines[at]) == indent and lines[at].strip():
                 yield at
             ends = (
                 _starts_item(lines[at], indent)
@@ -99,13 +87,4 @@ def _beside(lines: Sequence[bytes], number: int) -> Iterator[int]:
 
 
 def _starts_item(line: bytes, indent: int) -> bool:
-    return line.lstrip().startswith(b"- ") and _indent(line) == indent
-
-
-def _indent(line: bytes) -> int:
-    """Where the key or the statement begins; of an item, that behind its dash."""
-    return _column(line) + (2 if line.lstrip().startswith(b"- ") else 0)
-
-
-def _column(line: bytes) -> int:
-    return len(line) - len(line.lstrip())
+    return line.lstrip().startswith(b"- ") and indent_of(line) == indent
