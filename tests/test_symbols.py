@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 import pytest
 
-from patchq.engine.languages.outline import outline
+from patchq.engine.languages.outline import Definition, outline
 
 PYTHON = b"""\
 import os
@@ -123,6 +126,43 @@ def test_the_innermost_definition_around_a_line(
     assert found is not None
     around = found.around(line, line)
     assert (around.name if around else None) == name
+
+
+CUT = [
+    "",
+    "import a\nx = 1\n",
+    "class A:\n    def f(self): ...\n    x = 1\n\n    @p(\n        1\n    )\n"
+    "    def g(self):\n        def h(): ...\n    y = 2\n\n\n# after\nz = 3\n",
+    "@d\nclass A(\n    B,\n):\n    def f(self): ...\n    class C:\n        def g(self): ...\n",
+    "class A:\n    if x:\n        def f(): ...\n    def g(): ...\n    import b\n",
+    'class A:\n    def f(self):\n        return """\nclass B:\n'
+    '    def g(): ...\n"""\n    def h(self): ...\n',
+    'def f():\n    """Like\n\n    def g():\n        ...\n    """\n    return 1\n\n\ndef k(): ...\n',
+    "class A: x = 1\nclass B:\n  def f(self): ...\n  def g(self): ...\n",
+    "if x:\n    y = 1\n    def a(): ...\nelse:\n    def b(): ...\n\nasync def c(): ...\n",
+    "class A:\r\n    def f(self): ...\r\n\r\n    def g(self): ...\r\nx = 1\r\n",
+    "class A:\r    def f(self): ...\rx = 1\r",
+    "class A:\n\tdef f(self): ...\n\tdef g(self): ...\n",
+    "# -*- coding: latin-1 -*-\nclass A:\n    def f(self): ...\n",
+    "class A:\n    x = (\n    def_,\n    1)\n    def f(self): ...\n",
+]
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_a_file_read_in_pieces_is_as_python_reads_it(text: str) -> None:
+    found = outline("a.py", text.encode())
+    assert found is not None
+    assert sorted(found.definitions, key=str) == sorted(_as_parsed(ast.parse(text)), key=str)
+
+
+def _as_parsed(node: ast.AST, prefix: str = "") -> Iterator[Definition]:
+    for child in ast.iter_child_nodes(node):
+        name = prefix
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+            yield Definition(f"{prefix}{child.name}", first - 1, (child.end_lineno or 0) - 1)
+            name = f"{prefix}{child.name}."
+        yield from _as_parsed(child, name)
 
 
 def test_imports_are_told_apart_wherever_they_stand() -> None:
