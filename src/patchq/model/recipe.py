@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from patchq.errors import InputError, Where
 from patchq.model.building import Runtime, read_runtimes
@@ -103,6 +104,7 @@ class Recipe:
         return self.variants[name]
 
 
+@lru_cache(maxsize=64)
 def read_recipe(raw: bytes | None, where: Where) -> Recipe:
     """The recipe in ``raw``; an empty one where there is no file.
 
