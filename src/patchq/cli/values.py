@@ -70,7 +70,7 @@ def _as(annotation: Any, value: Any, param: Any) -> Any:
     if info.parser is not None or not isinstance(annotation, type):
         raise _UnsureError
     if annotation in (str, bool, int):
-        if type(value) is annotation and not (info.min or info.max):
+        if type(value) is annotation and _is_within(value, info):
             return value
     elif annotation is Path:
         return _path(value, info)
@@ -79,6 +79,10 @@ def _as(annotation: Any, value: Any, param: Any) -> Any:
             if value is choice or value == choice.value:
                 return choice
     raise _UnsureError
+
+
+def _is_within(value: Any, info: Any) -> bool:
+    return (info.min is None or info.min <= value) and (info.max is None or value <= info.max)
 
 
 def _path(value: str | Path, info: Any) -> Path:

@@ -102,6 +102,31 @@ class RawObjects:
                 raise DamagedObjectError(oid)
             self._sound.add(oid)
 
+    def bring(self, oids: Iterable[ObjectId]) -> None:
+        """Have these objects here for a process of git, whose output tells their content.
+
+        Raises :class:`MissingObjectError`.
+        """
+        wanted = dict.fromkeys(oids)
+        self._write_derived(wanted)
+        unknown = [oid for oid in wanted if oid not in self._sound and oid not in self._written]
+        if len(unknown) > _MANY:
+            unknown = self._missing(unknown)
+        for oid in unknown:
+            if self.find(oid) is None:
+                self.read(oid)
+
+    def _missing(self, oids: Sequence[ObjectId]) -> list[ObjectId]:
+        """Those of ``oids`` that are not here, found by one process."""
+        asked = "".join(f"{oid}\n" for oid in oids).encode()
+        rows = self._git.run("cat-file", "--batch-check", "--buffer", stdin=asked).stdout
+        missing = (row.split() for row in rows.splitlines())
+        return [ObjectId(oid.decode()) for oid, *rest in missing if rest == [b"missing"]]
+
+    def take_as_sound(self, oid: ObjectId) -> None:
+        """Its content was seen elsewhere, and is what the id says."""
+        self._sound.add(oid)
+
     def verify(self, oids: Iterable[ObjectId]) -> None:
         """Have these objects here, each with the content that its id says, for a process of git.
 
@@ -236,9 +261,11 @@ class _Recent:
             self._size -= len(oldest)
 
 
-def object_id(kind: bytes, content: bytes) -> ObjectId:
+def object_id(kind: bytes, content: bytes | memoryview) -> ObjectId:
     """The id that git gives an object of this kind and content."""
-    return ObjectId(sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest())
+    found = sha1(b"%s %d\0" % (kind, len(content)))
+    found.update(content)
+    return ObjectId(found.hexdigest())
 
 
 def _ask(stdin: IO[bytes], oids: Sequence[ObjectId]) -> None:

@@ -187,10 +187,16 @@ def changed_entries(
         yield decode_path(path), before, after
 
 
-def files_with_line(git: Git, tree: TreeId, line: str) -> Iterator[str]:
-    """The text files of ``tree`` that have this very line (a POSIX basic regular expression)."""
+def files_with_line(
+    git: Git, tree: TreeId, line: str, paths: Collection[str] = ()
+) -> Iterator[str]:
+    """The text files of ``tree`` that have this very line (a POSIX basic regular expression).
+
+    Only ``paths`` are looked through, if any are named.
+    """
     output = git.run(
-        *("grep", "-I", "-z", "-l", "--no-color", "--full-name", "-e", f"^{line}$", tree),
+        *("--literal-pathspecs", "grep", "-I", "-z", "-l", "--no-color", "--full-name"),
+        *("-e", f"^{line}$", tree, "--", *paths),
         allow=(0, 1),
     ).stdout
     for name in output.split(b"\0"):

@@ -8,7 +8,6 @@ one ref is the tag.
 
 from __future__ import annotations
 
-import os
 import shutil
 import stat
 import tarfile
@@ -20,12 +19,13 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from patchq.errors import InputError, UpstreamError
-from patchq.git.objects import encode_path
-from patchq.git.process import EMAIL, IDENTITY
+from patchq.errors import InputError
+from patchq.git.objects import GITLINK_MODE, Entry, decode_path, encode_path
+from patchq.git.process import EMAIL, IDENTITY, GitFailedError
 from patchq.git.raw_objects import object_id
 from patchq.git.store import Store
-from patchq.model.ids import TreeId
+from patchq.git.tar_entries import files_with, read_entries
+from patchq.model.ids import CommitId, TreeId
 from patchq.scratch import scratch_root
 
 # What a machine's configuration, or the number of objects in a store, would otherwise decide.
@@ -40,7 +40,6 @@ _PINNED = (
     "core.eol=lf",
 )
 
-_PART = 1 << 20
 _ZIP_LEVEL = 6
 _ZIP_BEGINS = 315532800  # 1980, the first year that the format knows
 
@@ -71,12 +70,31 @@ class Differing:
     changed: tuple[str, ...] = ()
 
 
-def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
-    """Pack ``snapshot`` as tar ``to``.
+@dataclass(frozen=True)
+class Packed:
+    """A tar of a snapshot: where its last entry ends, and what attributes made of its files."""
+
+    file: Path
+    prefix: str
+    commit: CommitId
+    end: int
+    differing: Differing
+
+    def files_with(self, text: bytes) -> tuple[str, ...]:
+        """The files that may have ``text`` in the tree: as packed, or by attributes no more."""
+        names = map(decode_path, files_with(self.file, text))
+        found = (name.removeprefix(f"{self.prefix}/") for name in names)
+        return tuple({*found, *self.differing.left_out, *self.differing.changed})
+
+
+def write_tar(store: Store, snapshot: Snapshot, to: Path) -> Packed:
+    """Pack ``snapshot`` as tar ``to``, and compare each file of it with the tree.
 
     Raises :class:`UpstreamError` if an object is missing or damaged, or the disk full.
     """
-    store.objects.verify_files(snapshot.tree)
+    files = dict(store.objects.walk(snapshot.tree))
+    blobs = [entry.oid for entry in files.values() if entry.mode != GITLINK_MODE]
+    store.objects.bring(blobs)
     signature = f"{IDENTITY} <{EMAIL}> {snapshot.seconds} +0000"
     commit = store.objects.write_commit(
         snapshot.tree, message=f"{snapshot.prefix}\n", author=signature, committer=signature
@@ -88,56 +106,71 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> None:
     )
     with tempfile.TemporaryDirectory(prefix="archive-", dir=scratch_root()) as directory:
         _repository(Path(directory), snapshot.name, tag)
-        store.git.run(
-            *_PINNED,
-            "archive",
-            "--format=tar",
-            f"--prefix={snapshot.prefix}/",
-            f"--output={to}",
-            commit,
-            environment={"GIT_DIR": directory},
-        )
+        try:
+            store.git.run(
+                *_PINNED,
+                "archive",
+                "--format=tar",
+                f"--prefix={snapshot.prefix}/",
+                f"--output={to}",
+                commit,
+                environment={"GIT_DIR": directory},
+            )
+        except GitFailedError:
+            store.objects.verify(blobs)  # which says more
+            raise
+    end, found = _compare(store, snapshot, files, to)
+    store.objects.verify(blobs)  # those that attributes left out or changed
+    return Packed(to, snapshot.prefix, commit, end, found)
 
 
-def add_to_tar(tar_file: Path, snapshot: Snapshot, added: Mapping[str, bytes]) -> None:
+def _compare(
+    store: Store, snapshot: Snapshot, files: Mapping[str, Entry], tar: Path
+) -> tuple[int, Differing]:
+    """The end of ``tar``, and how it differs from the ``files`` of the tree.
+
+    git does not compare what it reads with ids: what stands there as its id says is sound.
+    """
+    left, changed, end = dict(files), list[str](), 0
+    for packed in read_entries(tar):
+        end = packed.end
+        path = decode_path(packed.name).removeprefix(f"{snapshot.prefix}/")
+        entry = left.pop(path, None)
+        if entry is None or packed.is_directory:
+            continue
+        if object_id(b"blob", packed.content) == entry.oid:
+            store.objects.take_as_sound(entry.oid)
+        elif packed.is_file:
+            changed.append(path)
+    return end, Differing(tuple(sorted(left)), tuple(sorted(changed)))
+
+
+def add_to_tar(packed: Packed, snapshot: Snapshot, added: Mapping[str, bytes]) -> None:
     """Put files, which attributes do not apply to, at the end of what :func:`write_tar` made.
 
     A directory in their names must be one that the tree does not have.
     """
     # not by --add-file: with it, git 2.39 ends well although it could not read the tree
-    with tarfile.open(tar_file, "a:", format=tarfile.USTAR_FORMAT) as tar:
-        parents = (PurePosixPath(name).parents for name in added)
-        for parent in sorted({str(path) for above in parents for path in above} - {"."}):
-            directory = tarfile.TarInfo(f"{snapshot.prefix}/{parent}/")
-            directory.type, directory.mtime, directory.mode = (
-                tarfile.DIRTYPE,
-                snapshot.seconds,
-                0o755,
-            )
-            directory.uname = directory.gname = "root"
-            tar.addfile(directory)
-        for name, content in added.items():
-            member = tarfile.TarInfo(f"{snapshot.prefix}/{name}")
-            member.size, member.mtime, member.mode = len(content), snapshot.seconds, 0o644
-            member.uname = member.gname = "root"  # as git writes it
-            tar.addfile(member, BytesIO(content))
+    with packed.file.open("r+b") as stream:
+        stream.seek(packed.end)
+        # what git's own tar begins with, once more: the bytes of exports stay as they were
+        stream.write(tarfile.TarInfo.create_pax_global_header({"comment": packed.commit}))
+        with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            _add(tar, snapshot, added)
 
 
-def differing(store: Store, tar_file: Path, snapshot: Snapshot) -> Differing:
-    """What attributes made of the files of the tree in the tar of it."""
-    listed = {path: entry.oid for path, entry in store.objects.walk(snapshot.tree)}
-    attributes = any(path.rpartition("/")[2] == ".gitattributes" for path in listed)
-    if not attributes:
-        return Differing()
-    packed, changed = set[str](), list[str]()
-    with tarfile.open(tar_file, "r:", encoding="utf-8", errors="surrogateescape") as members:
-        for member in members:
-            path = member.name.removeprefix(f"{snapshot.prefix}/")
-            packed.add(path)
-            content = members.extractfile(member) if member.isfile() else None
-            if content is not None and object_id(b"blob", content.read()) != listed.get(path):
-                changed.append(path)
-    return Differing(tuple(sorted(listed.keys() - packed)), tuple(sorted(changed)))
+def _add(tar: tarfile.TarFile, snapshot: Snapshot, added: Mapping[str, bytes]) -> None:
+    parents = (PurePosixPath(name).parents for name in added)
+    for parent in sorted({str(path) for above in parents for path in above} - {"."}):
+        directory = tarfile.TarInfo(f"{snapshot.prefix}/{parent}/")
+        directory.type, directory.mtime, directory.mode = tarfile.DIRTYPE, snapshot.seconds, 0o755
+        directory.uname = directory.gname = "root"
+        tar.addfile(directory)
+    for name, content in added.items():
+        member = tarfile.TarInfo(f"{snapshot.prefix}/{name}")
+        member.size, member.mtime, member.mode = len(content), snapshot.seconds, 0o644
+        member.uname = member.gname = "root"  # as git writes it
+        tar.addfile(member, BytesIO(content))
 
 
 def _repository(directory: Path, name: str, tag: str) -> None:
@@ -185,54 +218,3 @@ def _add_to_zip(packed: zipfile.ZipFile, members: tarfile.TarFile, member: tarfi
     info.file_size = member.size
     with content, packed.open(info, "w") as stream:
         shutil.copyfileobj(content, stream)
-
-
-def unpack_tar(tar: Path, into: Path) -> None:
-    """Unpack a tar that :func:`write_tar` made into the directory ``into``.
-
-    Modes follow the tar, not the umask. Raises :class:`UpstreamError` for a name that leads out
-    of ``into``; nothing is written through a symbolic link.
-    """
-    times: dict[str, float] = {}
-    with (
-        tar.open("rb") as raw,
-        tarfile.open(fileobj=raw, mode="r:", encoding="utf-8", errors="surrogateescape") as members,
-    ):
-        for member in members:
-            path = f"{into}/{_checked(member.name)}"
-            if member.isdir():
-                Path(path).mkdir()
-                Path(path).chmod(member.mode)
-                times[path] = member.mtime
-            elif member.issym():
-                Path(path).symlink_to(os.fsdecode(encode_path(member.linkname)))
-                os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
-            else:
-                _unpack_file(raw.fileno(), member, path)
-    for path, time in times.items():
-        os.utime(path, (time, time))
-
-
-def _unpack_file(tar: int, member: tarfile.TarInfo, path: str) -> None:
-    """Write a file, past every layer of Python's: of eight thousand these take most of the time."""
-    if not member.isreg():
-        raise UpstreamError(f"{member.name}: neither a file, a directory nor a symbolic link")
-    at, end = member.offset_data, member.offset_data + member.size
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        while at < end:
-            part = os.pread(tar, min(end - at, _PART), at)
-            if not part:
-                raise UpstreamError(f"{member.name}: the tar ends too early")
-            at += os.write(descriptor, part)
-        os.fchmod(descriptor, member.mode)
-        os.utime(descriptor, (member.mtime, member.mtime))
-    finally:
-        os.close(descriptor)
-
-
-def _checked(name: str) -> str:
-    """``name`` in the encoding of the file system, if it stays inside."""
-    if name.startswith("/") or ".." in name.split("/"):
-        raise UpstreamError(f"{name!r} leads out of the tree; nothing was exported")
-    return os.fsdecode(encode_path(name))

@@ -15,11 +15,14 @@ from patchq.errors import Where
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, decode_path, encode_path
 from patchq.git.search import files_with_line
 from patchq.git.store import Store
+from patchq.git.tarball import Packed
 from patchq.model.globs import read_globs
 from patchq.model.ids import TreeId
 from patchq.model.verification import Remark
 
 _LFS_POINTER = "version https://git-lfs.github.com/spec/v1"
+_MANY_PATHS = 1000
+"""More are not named to a process."""
 _BUILD_FILES = re.compile(
     r"pyproject[^/]*\.toml|setup\.(py|cfg)|CMakeLists\.txt|Cargo\.toml|MANIFEST\.in|Makefile"
 )
@@ -36,8 +39,8 @@ class Contents:
     lfs_pointers: tuple[str, ...]
 
 
-def survey(store: Store, tree: TreeId) -> Contents:
-    """Look through the whole of ``tree``; its blobs are searched, but only links are read."""
+def survey(store: Store, tree: TreeId, packed: Packed) -> Contents:
+    """Look through the whole of ``tree``, which was ``packed`` as it is."""
     files = dict(store.objects.walk(tree))
     return Contents(
         modes=dict(sorted(Counter(entry.mode for entry in files.values()).items())),
@@ -49,13 +52,18 @@ def survey(store: Store, tree: TreeId) -> Contents:
         submodules={
             path: entry.oid for path, entry in sorted(files.items()) if entry.mode == GITLINK_MODE
         },
-        lfs_pointers=_lfs_pointers(store, tree),
+        lfs_pointers=_lfs_pointers(store, tree, packed),
     )
 
 
-def _lfs_pointers(store: Store, tree: TreeId) -> tuple[str, ...]:
+def _lfs_pointers(store: Store, tree: TreeId, packed: Packed) -> tuple[str, ...]:
     """The files that stand for others kept elsewhere: git-lfs(1) calls them pointers."""
-    return tuple(sorted(files_with_line(store.git, tree, _LFS_POINTER)))
+    begin, *_ = _LFS_POINTER.partition(".")
+    likely = packed.files_with(begin.encode())
+    if not likely:
+        return ()
+    among = likely if len(likely) < _MANY_PATHS else ()
+    return tuple(sorted(files_with_line(store.git, tree, _LFS_POINTER, among)))
 
 
 def set_hashes(store: Store, tree: TreeId, sets: Mapping[str, Sequence[str]]) -> dict[str, str]:

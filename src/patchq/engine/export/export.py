@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.verify.requirements import PYPROJECT
 from patchq.errors import InputError
 from patchq.git.search import lines_with_words
-from patchq.git.tarball import Differing, Snapshot, add_to_tar, differing, write_tar
+from patchq.git.tarball import Differing, Snapshot, add_to_tar, write_tar
 from patchq.model.export_format import ExportFormat
 from patchq.model.ids import TreeId
 
@@ -81,18 +82,18 @@ def export_series(
     refuse_taken(target, form, beside)
     store, name = project.store, prepared.part.of
     snapshot = Snapshot(prepared.exported, base.name, base.date, prepared.prefix)
-    with staging(target) as aside:
+    with staging(target) as aside, ThreadPoolExecutor(1) as beside_it:
         tar = aside / "tar"
-        write_tar(store, snapshot, tar)
-        packing = differing(store, tar, snapshot) if form.has_attributes else Differing()
+        packed = write_tar(store, snapshot, tar)
+        packing = packed.differing if form.has_attributes else Differing()
         if name is not None:
             added = {set_manifest(name): render_set_manifest(prepared, name)}
         else:
-            manifest = render_manifest(prepared, packing, vendored)
+            manifest = render_manifest(prepared, packed, packing, vendored)
             added = {**_additions(prepared), MANIFEST: manifest}
             added |= {item.name: item.file.read_bytes() for item in vendored}
-        add_to_tar(tar, snapshot, added)
-        digest = sha256_of(tar)
+        add_to_tar(packed, snapshot, added)
+        digest = beside_it.submit(sha256_of, tar)
         made = make(form, PlacedSeries(store, base, subject.steps), snapshot, tar, aside)
         if form.is_of_whole_tree:
             (made / MANIFEST).write_bytes(added[MANIFEST])
@@ -103,7 +104,7 @@ def export_series(
             guards=tuple(sorted(subject.selection.guards)),
             patches=tuple(step.patch.name for step in subject.steps),
             tree=subject.tree,
-            tar_sha256=digest,
+            tar_sha256=digest.result(),
             file_sha256=sha256_of(made) if form.is_packed else None,
             packing=packing,
         )

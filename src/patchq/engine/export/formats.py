@@ -14,14 +14,8 @@ from patchq.errors import InputError, Where
 from patchq.git.branch import CommitToMake, commit_changes, write_repository
 from patchq.git.process import EMAIL, IDENTITY
 from patchq.git.store import Store
-from patchq.git.tarball import (
-    Differing,
-    Snapshot,
-    differing,
-    unpack_tar,
-    write_tar,
-    write_zip,
-)
+from patchq.git.tar_entries import unpack
+from patchq.git.tarball import Differing, Snapshot, write_tar, write_zip
 from patchq.model.export_format import ExportFormat
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
@@ -69,7 +63,7 @@ def make(
 
 def _unpacked(tar: Path, snapshot: Snapshot, into: Path) -> Path:
     into.mkdir()
-    unpack_tar(tar, into)
+    unpack(tar, into)
     return into / snapshot.prefix
 
 
@@ -99,8 +93,8 @@ def _quilt(placed: PlacedSeries, snapshot: Snapshot, aside: Path) -> Path:
         )
     plain = Snapshot(base.tree, snapshot.name, snapshot.date, snapshot.prefix)
     tar = aside / "plain.tar"
-    write_tar(store, plain, tar)
-    _refuse_altered(placed, differing(store, tar, plain))
+    packed = write_tar(store, plain, tar)
+    _refuse_altered(placed, packed.differing)
     root = _unpacked(tar, plain, aside / "tree")
     directory = root / PATCHES
     directory.mkdir()

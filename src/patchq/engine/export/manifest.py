@@ -12,7 +12,7 @@ from patchq.engine.export.vendor import Vendored
 from patchq.engine.verify.pins import Compared
 from patchq.engine.verify.subject import PatchStep
 from patchq.engine.verify.wheel.check import MANIFEST_SCHEMA
-from patchq.git.tarball import Differing
+from patchq.git.tarball import Differing, Packed
 from patchq.model.prediction import predict, prediction_facts
 from patchq.model.verification import Fetched
 
@@ -20,15 +20,15 @@ MANIFEST = "patchq-manifest.json"
 
 
 def render_manifest(
-    prepared: Prepared, packing: Differing, vendored: tuple[Vendored, ...] = ()
+    prepared: Prepared, packed: Packed, packing: Differing, vendored: tuple[Vendored, ...] = ()
 ) -> bytes:
-    """What goes into an export, as JSON; ``packing`` is what attributes made of its files.
+    """What goes into an export ``packed``, as JSON; ``packing`` is what attributes made of it.
 
     What the build is predicted to hold stands in it, so that a wheel can be verified with it
     alone. Raises :class:`~patchq.errors.PatchqError` if there is no CMake to predict with.
     """
     project, subject = prepared.project, prepared.subject
-    contents = survey(project.store, prepared.exported)
+    contents = survey(project.store, prepared.exported, packed)
     manifest: dict[str, Any] = {
         "schema": MANIFEST_SCHEMA,
         "upstream": project.lock.upstream,
