@@ -466,6 +466,41 @@ def test_a_glance_at_the_text(
     assert TextCheck(store.objects).state(unit, {"f": here}) is state
 
 
+def lines_with(**changed: str) -> str:
+    """200 lines, some of which are others."""
+    return "".join(changed.get(f"at_{number}", f"{number}") + "\n" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({}, {"at_5": "far above", "at_190": "far below"}, True),
+        ({"at_100": "here"}, {"at_100": "here", "at_5": "far"}, True),
+        ({}, {"at_96": "near"}, False),
+        ({}, {"at_104": "near"}, False),
+        ({}, {"at_100": "here"}, False),
+        # the runs of lines next to it were edited, or stand in the file once more
+        ({}, {"at_87": "a run"}, False),
+        ({"at_87": "a run"}, {"at_87": "a run", "at_5": "far"}, True),
+        ({"at_87": "a run"}, {"at_87": "a run", "at_80": "behind it"}, False),
+        ({"at_199": "85\n86\n87\n88\n89"}, {}, False),
+    ],
+)
+def test_where_the_surroundings_of_a_hunk_are_the_same(
+    tmp_path: Path, one: dict[str, str], other: dict[str, str], same: bool
+) -> None:
+    store = open_store(tmp_path / "store")
+    old, new, here, there = (
+        Entry("100644", store.objects.write_blob(lines_with(**changed).encode()))
+        for changed in ({}, {"at_100": "new"}, one, other)
+    )
+    unit = Unit("f", (1,), {"f": old}, {"f": new})
+    texts = TextCheck(store.objects)
+    around = [texts.surroundings(unit, {"f": entry}) for entry in (here, there)]
+    assert (around[0] == around[1]) is same
+    assert texts.surroundings(unit, {"f": Entry("100755", here.oid)}) != around[0]
+
+
 PIECES = (
     *("if x:", "  ", "\n", "\n", "#", "//", "/*", "*/", '"', "'", '"""', "'''", "\\", "r", "\t"),
     *("(", ")", "[", "]", "{", "}", "name", "1.5e", "\xe9", "\r\n", "\f", "*", "/", "=", ";"),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 
 
@@ -94,17 +94,17 @@ def tokenize(kind: Family, text: bytes) -> Tokens:
     """The tokens of ``text``."""
     if kind is Family.PYTHON:
         text = _without_docstrings(text)
+    elif kind is Family.C:
+        text = _C_COMMENT.sub(_blanked, text)
     texts: list[bytes] = []
     lines: list[int] = []
-    line = position = 0
-    for match in _PATTERNS[kind].finditer(text):
-        token = match[1]
-        if token:
-            start = match.start()
-            line += text.count(b"\n", position, start)
-            position = start
-            texts.append(token)
-            lines.append(line)
+    tokens_in = _PATTERNS[kind].findall
+    for number, line in enumerate(text.split(b"\n")):  # no token spans lines
+        found = tokens_in(line)
+        if found and not found[-1]:
+            found.pop()  # a comment
+        texts += found
+        lines += [number] * len(found)
     return Tokens(tuple(texts), tuple(lines))
 
 
@@ -124,8 +124,8 @@ def coded_lines(kind: Family, text: bytes) -> list[bytes]:
 
 
 def _blanked(match: re.Match[bytes]) -> bytes:
-    """A comment without its text, every line kept; a string as it is."""
-    return b"\n" * match[0].count(b"\n") if match[0][:1] == b"/" else match[0]
+    """A comment as a space, every line kept; a string as it is."""
+    return b" " + b"\n" * match[0].count(b"\n") if match[0][:1] == b"/" else match[0]
 
 
 def brackets(line: bytes) -> Iterator[bytes]:
@@ -150,6 +150,7 @@ def _is_name(token: bytes) -> bool:
     return (first.isalpha() or first == b"_") and token not in KEYWORDS
 
 
+@lru_cache(maxsize=1 << 15)
 def _shape(token: bytes) -> bytes:
     if _is_name(token):
         return NAME

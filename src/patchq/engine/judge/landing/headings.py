@@ -62,6 +62,8 @@ def _section(lines: Sequence[bytes], number: int) -> bytes | None:
 
 def _switches(lines: FileLines, number: int) -> int:
     """How many of the blocks around a line of YAML have a key that may switch them off."""
+    if not any(map(_SWITCH.match, lines.raw)):
+        return 0
     return sum(
         any(_SWITCH.match(lines.raw[beside]) for beside in _beside(lines.raw, at))
         for at in (number, *lines.above(number))

@@ -157,7 +157,8 @@ class HistoryWalker:
         matters: Callable[[int, Sequence[CommitState]], bool],
     ) -> None:
         """Ask git about the steps that the text does not show, and about those that it shows not to
-        be empty if it ``matters`` what else they are."""
+        be empty if it ``matters`` what else they are. Steps between which nothing near the unit was
+        edited are one question."""
         asked = [
             (number, place, step)
             for number, steps in enumerate(trails)
@@ -165,9 +166,14 @@ class HistoryWalker:
             if step.state is MergeState.UNKNOWN
             or (step.state is MergeState.NOT_EMPTY and matters(number, steps[:place]))
         ]
-        states = self._ask(units, [(number, step) for number, _, step in asked])
-        for (number, place, step), state in zip(asked, states, strict=True):
-            trails[number][place] = replace(step, state=state)
+        texts = TextCheck(self._objects)
+        alike = [
+            (number, texts.surroundings(units[number], step.entries)) for number, _, step in asked
+        ]
+        first = {key: (number, step) for key, (number, _, step) in zip(alike, asked, strict=True)}
+        states = dict(zip(first, self._ask(units, list(first.values())), strict=True))
+        for key, (number, place, step) in zip(alike, asked, strict=True):
+            trails[number][place] = replace(step, state=states[key])
 
     def _confirmed(
         self, units: Sequence[Unit], trails: Sequence[Sequence[CommitState]]

@@ -7,6 +7,7 @@ other way round, the file has it. Everything else is for git's merge to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.series.hunks import Unit, common_ends
@@ -16,6 +17,9 @@ from patchq.model.diff_layout import split_lines
 from patchq.model.ids import ObjectId
 
 _CONTEXT = 3
+_RUN = 5
+_FAR = (10, 25, 60, 120)
+"""A run of so many lines, so many lines from a hunk, shows where its surroundings end."""
 _START = b"\0\n"
 _END = b"\0"
 _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
@@ -26,11 +30,13 @@ class _Texts:
     """The two sides of a hunk with their context, as they stand in a file.
 
     Where they stand there more than once, they are None. ``fresh`` are lines that only the new side
-    has, and no other part of the file had either.
+    has, and no other part of the file had either. ``marks`` are runs of lines above and below the
+    hunk that stand in its file once, the next ones first.
     """
 
     sides: tuple[bytes, bytes] | None
     fresh: tuple[bytes, ...]
+    marks: tuple[tuple[bytes, ...], tuple[bytes, ...]]
 
 
 class TextCheck:
@@ -49,9 +55,7 @@ class TextCheck:
         """
         if ours == unit.whole:
             return MergeState.EMPTY
-        if unit not in self._texts:
-            self._texts[unit] = self._sides(unit)
-        texts = self._texts[unit]
+        texts = self._read(unit)
         entry = next(iter(ours.values()), None)
         if texts is None or entry is None or entry.mode in _NO_LINES:
             return MergeState.UNKNOWN
@@ -64,6 +68,28 @@ class TextCheck:
                 return MergeState.EMPTY
         missing = any(line not in content for line in texts.fresh)
         return MergeState.NOT_EMPTY if missing else MergeState.UNKNOWN
+
+    def surroundings(self, unit: Unit, ours: Entries) -> tuple[object, ...]:
+        """What of its file a merge of ``unit`` depends on: where it is the same, so is the answer.
+
+        That is the text between a run of lines above the hunk and one below it that stand in the
+        file once, or else the ends of it.
+        """
+        texts, entry = self._read(unit), next(iter(ours.values()), None)
+        if texts is None or entry is None or entry.mode in _NO_LINES:
+            return tuple(ours.items())
+        content = self._file(entry.oid)
+        above, below = (
+            next((mark for mark in marks if _count(mark, content) == 1), b"")
+            for marks in texts.marks
+        )
+        first, end = content.find(above), content.find(below) if below else len(content)
+        return entry.mode, above, below, content[first:end] if first < end else entry.oid
+
+    def _read(self, unit: Unit) -> _Texts | None:
+        if unit not in self._texts:
+            self._texts[unit] = self._sides(unit)
+        return self._texts[unit]
 
     def _sides(self, unit: Unit) -> _Texts | None:
         if len(unit.paths) != 1:
@@ -85,13 +111,27 @@ class TextCheck:
         unique = all(_count(side, file) == 1 for side, file in zip(sides, there, strict=True))
         added = dict.fromkeys(b"\n" + line for line in new[head : len(new) - tail])
         fresh = (line for line in added if line.strip() and line not in there[0])
-        return _Texts((sides[0], sides[1]) if unique else None, tuple(fresh))
+        above, below = (
+            tuple(run for run in _runs(old, places) if _count(run, there[0]) == 1)
+            for places in (
+                [head - far - _RUN for far in _FAR],
+                [len(old) - tail + far for far in _FAR],
+            )
+        )
+        return _Texts((sides[0], sides[1]) if unique else None, tuple(fresh), (above, below))
 
     def _file(self, oid: ObjectId) -> bytes:
         """The content with its ends marked, so that whole lines can be looked for."""
         if oid not in self._files:
             self._files[oid] = _START + self._objects.read(oid) + _END
         return self._files[oid]
+
+
+def _runs(lines: Sequence[bytes], places: Iterable[int]) -> Iterator[bytes]:
+    """The runs of whole lines that begin at ``places``."""
+    for first in places:
+        if 0 <= first <= len(lines) - _RUN:
+            yield b"\n" + b"".join(lines[first : first + _RUN])
 
 
 def _count(text: bytes, content: bytes) -> int:
