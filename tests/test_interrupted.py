@@ -99,6 +99,32 @@ def test_what_is_under_way_is_said(
     assert "--abort" in second
 
 
+_DONE = """
+import atexit, os, signal, sys
+
+import patchq.cli.main
+
+class Last:
+    def __del__(self, kill=os.kill, own=os.getpid(), number=signal.SIG{0}):
+        kill(own, number)
+
+sys.last = Last()  # goes when modules are cleared away, and no handler is called any more
+atexit.register(os.kill, os.getpid(), signal.SIG{0})
+patchq.cli.main.main = lambda: print("done", flush=True)
+from patchq.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_signal_after_the_work_is_done(name: str) -> None:
+    """While Python clears away, it would end the process by its default action."""
+    command = [sys.executable, "-c", _DONE.format(name)]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 _BUSY = """
 import signal, sys, time
 from pathlib import Path

@@ -5,17 +5,17 @@ Nothing is imported before signals have their meaning: most of a short run is sp
 
 from __future__ import annotations
 
+import os
 import signal
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main: no traceback out of an import
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # until main: no traceback
+    signal.signal(signal.SIGINT, lambda number, _frame: os._exit(128 + number))
 
 import gc
-import os
 import sys
 from contextlib import suppress
 
-from patchq.signals import Interrupted, have_come, raise_on_signals
+from patchq.signals import Interrupted, have_come, ignore_signals, raise_on_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def main() -> None:
         from patchq.cli.main import main as command_line
 
         code = command_line()
+        ignore_signals()
     except Interrupted as signalled:
         sys.stderr.write("patchq: interrupted\n")
         code = signalled.exit_code

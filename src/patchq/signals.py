@@ -56,6 +56,15 @@ def raise_on_signals() -> None:
     sys.unraisablehook = _not_raised
 
 
+def ignore_signals() -> None:
+    """From now on ignore them: the work is done, and Python's own end knows no handlers.
+
+    While the interpreter shuts down, a signal would end the process by its default action.
+    """
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _not_raised(unraisable: UnraisableHookArgs) -> None:
     """Python passes over what is raised in a finalizer: have it raised again behind that."""
     if not isinstance(unraisable.exc_value, Interrupted):
