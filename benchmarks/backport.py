@@ -112,7 +112,7 @@ def main() -> None:
         project = Scratch(Path(scratch, "workspace"), options.upstream).project()
         store, base = project.store, project.lock.base(options.onto)
         changes = ChangeReader(store, project.settings, options.exclude)
-        search = PrerequisiteSearch(project, base, changes, Names(store))
+        search = PrerequisiteSearch(project, base, changes, Names(project))
         picker = Picker(Path(scratch, "pick"), options.upstream, base.commit)
         commits = History(store.git).between(options.after, options.main)
         chosen = _spread(changes, commits, options.count)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from miniature import MakeMiniature, Miniature, executable, symlink
 
+from patchq.engine.backport.vocabulary import Vocabulary
 from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.apply import Applied, Refused
 from patchq.git.branch import write_repository
@@ -24,7 +25,13 @@ from patchq.git.objects import EMPTY_TREE, Entry, encode_path
 from patchq.git.process import Git, Result
 from patchq.git.raw_objects import DamagedObjectError, MissingObjectError, object_id
 from patchq.git.renames import AddedPlace, RenameMap
-from patchq.git.search import blobs_with_words, count_texts, files_with_words, known_words
+from patchq.git.search import (
+    blobs_with_words,
+    count_texts,
+    files_with_words,
+    known_words,
+    lines_with_words,
+)
 from patchq.git.store import Store, open_store
 from patchq.git.tarball import Snapshot, write_tar
 from patchq.git.worktree import Worktree, WorktreeLayout
@@ -515,6 +522,42 @@ def test_commits_for_many_paths_serve_for_each_of_them(upstream: Miniature, stor
     assert len(narrow(every, ["a/b/deep.py"])) == 3
 
 
+def test_a_walk_answers_for_each_path_and_each_tip_in_it(upstream: Miniature, store: Store) -> None:
+    start = upstream.commit_id("main")
+    first = upstream.commit("Edit one", {"README": "read on\n"})
+    upstream.branch("topic")
+    beside = upstream.commit("Beside", {"README": "read that\n"}, branch="topic")
+    upstream.move("a/b", "c", "Move")
+    middle = upstream.commit("Edit it there", {"c/deep.py": ten((0, "zero"))})
+    merge = upstream.commit("Merge topic", {"README": "read that\n"}, merges=["topic"])
+    end = upstream.commit("Edit both", {"README": "read\n", "c/deep.py": ten((9, "nine"))})
+    apart = upstream.commit("Elsewhere", {"README": "no\n"}, branch="topic")
+    history = History(store.git)
+    for tip in (first, beside, middle, merge, end, apart, start):
+        walk = history.walk(start, tip, end)
+        for path in ("README", "a/b/deep.py", "c/deep.py", "none"):
+            assert walk.touching([path]) == History(store.git).touching(start, tip, [path])
+    assert history.walk(start, end, end).order.keys() == {first, beside, middle, merge, end} | {
+        commit.oid for commit in history.touching(start, end, ["a/b/deep.py"])
+    }
+
+
+def test_what_commits_did_to_some_files(upstream: Miniature, store: Store) -> None:
+    one = upstream.commit("Edit", {"README": "read on\n", "a/b/deep.py": ten((1, "x"))})
+    two = upstream.move("a/b/deep.py", "deeper.py", "Move")
+    three = upstream.commit("Edit there", {"deeper.py": ten((1, "x"), (2, "y"))})
+    history, names = History(store.git), ["a/b/deep.py", "deeper.py"]
+    found = history.edits([three, two, one], names)
+    assert [edits.oid for edits in found] == [three, two, one]
+    assert [[(c.old, c.new) for c in edits.files] for edits in found] == [
+        [("deeper.py", "deeper.py")],
+        [("a/b/deep.py", "deeper.py")],
+        [("a/b/deep.py", "a/b/deep.py")],
+    ]
+    assert found[0].files[0].hunks[0].added == (b"y\n",)
+    assert history.edits([], names) == ()
+
+
 # Searching
 
 
@@ -544,6 +587,24 @@ def test_words_are_found_whole_beside_longer_ones(upstream: Miniature, store: St
     }
     assert files_with_words(store.git, tree(upstream), words, ["d[1]"]) == {"cache": {"d[1]/y"}}
     assert known_words(store.git, tree(upstream), words, [".txt"]) == frozenset()
+
+
+def test_a_vocabulary_knows_what_git_finds(
+    upstream: Miniature, store: Store, tmp_path: Path
+) -> None:
+    home = tree(upstream, upstream.commit("Begin", {"x.c": "int count;\n", "y.py": "only_here\n"}))
+    new = {"x.c": "int count, counted; /* naïve */\n", "z/x.c": "counted\n", "n.c": "\0nul"}
+    later = tree(upstream, upstream.commit("Go on", new))
+    words = {"count", "counted", "only_here", "nowhere", "nul", "na"}
+    for _ in range(2):  # found, and then kept
+        vocabulary = Vocabulary(store, tmp_path, home, (".c", ".h"))
+        left = vocabulary.unknown(words, home)
+        assert left == words - known_words(store.git, home, words, [".c", ".h"])
+        assert vocabulary.unknown(words, later) == {"only_here", "nowhere", "nul"}
+        expected = lines_with_words(store.git, later, left, [".c", ".h"])
+        assert tuple(vocabulary.lines(later, left)) == expected != ()
+    assert vocabulary.unknown({"naïve", "never"}, later) == {"never"}
+    assert list(vocabulary.lines(later, {"naïve"})) == [("x.c", new["x.c"].strip().encode())]
 
 
 # Applying

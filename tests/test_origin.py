@@ -105,7 +105,7 @@ def test_a_foreign_patch_names_the_commit_that_its_hunk_leans_on(upstream: Minia
         "x.patch", raw, "v1", changes
     )
     base = project.lock.base("v1")
-    search = PrerequisiteSearch(project, base, changes, Names(project.store))
+    search = PrerequisiteSearch(project, base, changes, Names(project))
     found: Found = search.find(foreign.change, base.tree)
     assert found.outcome is SearchOutcome.FOUND
     assert [one.change.commit for one in found.prerequisites] == [upstream.id("main~1")]

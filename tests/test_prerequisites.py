@@ -54,7 +54,7 @@ def find(
     """What ``commit`` needs on v1 with ``patches``."""
     project = open_project(make_workspace(upstream, patches or {}, bases=("v1",)), upstream)
     changes = ChangeReader(project.store, project.settings)
-    search = PrerequisiteSearch(project, project.lock.base("v1"), changes, Names(project.store))
+    search = PrerequisiteSearch(project, project.lock.base("v1"), changes, Names(project))
     return search.find(changes.commit(commit), project.lock.base("v1").tree, limit)
 
 
@@ -117,7 +117,7 @@ def test_each_member_of_a_set_is_needed(upstream: Miniature) -> None:
     project = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream)
     changes = ChangeReader(project.store, project.settings)
     base = project.lock.base("v1")
-    search = PrerequisiteSearch(project, base, changes, Names(project.store))
+    search = PrerequisiteSearch(project, base, changes, Names(project))
     found = search.find(changes.commit(change), base.tree)
     members = [one.change.commit for one in found.prerequisites if one.change.commit]
     assert len(members) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -61,11 +61,65 @@ class CommitEdits:
     files: tuple[FileChange, ...]
 
 
+@dataclass(frozen=True)
+class Walk:
+    """Commits, oldest first, for any number of questions about the paths that they touch.
+
+    ``order`` is the place among ``commits`` of each that counts, ``names`` what touches a path: the
+    place of a commit, and that among its touches. A merge has none.
+    """
+
+    commits: Sequence[CommitInfo]
+    order: Mapping[CommitId, int]
+    names: Mapping[str, Sequence[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, commits: Sequence[CommitInfo]) -> Walk:
+        """All of ``commits``."""
+        names: dict[str, list[tuple[int, int]]] = {}
+        for place, commit in enumerate(commits):
+            for number, touch in enumerate(commit.touches):
+                for name in {touch.old, touch.new}:
+                    names.setdefault(name, []).append((place, number))
+        return cls(commits, {commit.oid: place for place, commit in enumerate(commits)}, names)
+
+    def upto(self, tip: CommitId) -> Walk:
+        """Those of them that ``tip``, which is one, has in its history."""
+        found: set[CommitId] = set()
+        ahead = [tip]
+        while ahead:
+            oid = ahead.pop()
+            if oid in self.order and oid not in found:
+                found.add(oid)
+                ahead += self.commits[self.order[oid]].parents
+        order = {oid: place for oid, place in self.order.items() if oid in found}
+        return self if len(order) == len(self.order) else replace(self, order=order)
+
+    def touching(self, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
+        """The commits that touch ``paths`` under any name, with the touches of these alone."""
+        wanted = set(paths)
+        while True:
+            numbers: dict[int, set[int]] = {}
+            for name in wanted:
+                for place, number in self.names.get(name, ()):
+                    numbers.setdefault(place, set()).add(number)
+            found = tuple(
+                replace(commit, touches=tuple(commit.touches[n] for n in sorted(numbers[place])))
+                for place in sorted(numbers)
+                if (commit := self.commits[place]).oid in self.order
+            )
+            other = _renamed(found)
+            if other <= wanted:
+                return found
+            wanted |= other
+
+
 class History:
     """Reads history from one store."""
 
     def __init__(self, git: Git):
         self._git = git
+        self._walks: dict[tuple[CommitId, CommitId], Walk] = {}
 
     @cached_property
     def ends(self) -> frozenset[CommitId]:
@@ -94,10 +148,25 @@ class History:
                 return found
             asked = names
 
+    def walk(self, old: CommitId, new: CommitId, beyond: CommitId | None = None) -> Walk:
+        """All commits of ``new`` that are not in ``old``; see :class:`Walk`.
+
+        git is asked once for all that have ``new`` in the history of the same ``beyond``.
+        """
+        for end in dict.fromkeys((beyond or new, new)):
+            if (old, end) not in self._walks:
+                self._walks[old, end] = Walk.of(self._log(old, end, (), None))
+            if new in self._walks[old, end].order:
+                return self._walks[old, end].upto(new)
+        return self._walks[old, new]
+
     def _log(
-        self, old: CommitId, new: CommitId, paths: Sequence[str], merges: bool
+        self, old: CommitId, new: CommitId, paths: Sequence[str], merges: bool | None
     ) -> tuple[CommitInfo, ...]:
-        """The commits that touch ``paths`` (any, where none are given), with all they touch."""
+        """The commits that touch ``paths`` (any, where none are given), with all they touch.
+
+        Merges with what they touch, without them, or (None) with nothing for them.
+        """
         # --full-diff shows both ends of a rename although only one of them is asked for;
         # literal pathspecs, since a path may hold glob characters
         output = self._git.run(
@@ -105,7 +174,7 @@ class History:
             "log",
             "--reverse",
             "--topo-order",
-            "-c" if merges else "--no-merges",
+            *([] if merges is None else ["-c" if merges else "--no-merges"]),
             "--full-history",
             "--full-diff",
             "--raw",
@@ -122,30 +191,20 @@ class History:
         ).stdout
         return tuple(commit for commit in _commits(output) if commit.oid not in self.ends)
 
-    def edits(self, old: CommitId, new: CommitId, paths: Sequence[str]) -> tuple[CommitEdits, ...]:
-        """The edits of ``paths`` between two commits, newest first; merges are skipped."""
+    def edits(self, commits: Sequence[CommitId], paths: Sequence[str]) -> tuple[CommitEdits, ...]:
+        """What each of ``commits``, which are no merges, did to ``paths``, in their order."""
+        if not commits:
+            return ()
         output = self._git.run(
             "--literal-pathspecs",
-            "log",
-            "--topo-order",
-            "--no-merges",
-            "-p",
-            "-U0",
-            "-M",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--format=%x01%H",
-            new,
-            f"^{old}",
-            "--",
-            *paths,
+            *("diff-tree", "--stdin", "-r", "--root", "-p", "-U0", "-M"),
+            *("--no-ext-diff", "--no-textconv", "--no-color", "--format=%x01%H", "--", *paths),
+            stdin="".join(f"{commit}\n" for commit in commits).encode(),
         ).stdout
         _, *records = _RECORD.split(output)
         return tuple(
-            CommitEdits(oid, scan(diff))
-            for raw, diff in zip(records[::2], records[1::2], strict=True)
-            if (oid := commit_id(raw.decode())) not in self.ends
+            CommitEdits(commit_id(oid.decode()), scan(diff))
+            for oid, diff in zip(records[::2], records[1::2], strict=True)
         )
 
     def mentioning(

@@ -26,6 +26,9 @@ _PLAIN = re.compile(rb"\w+")
 _BOUNDED = re.compile(rb"\w(?:.*\w)?", re.DOTALL)
 _TEXT_IF = 8000
 """git takes a file for binary that has a NUL byte among its first so many."""
+_FEW = 20
+"""So many blobs are read one by one: they may be in memory alone."""
+_WORDS_APART = bytes(byte if _PLAIN.match(bytes([byte])) else ord(" ") for byte in range(256))
 _SPECIAL = re.compile(rb"[][.^$*+?(){}|\\]")
 
 
@@ -158,6 +161,23 @@ def blobs_with_words(
         for word in search.within(content):
             found.setdefault(raw[word], set()).add(oid)
     return {word: frozenset(oids) for word, oids in found.items()}
+
+
+def words_of_blobs(
+    git: Git, objects: Objects, blobs: Sequence[BlobId]
+) -> Iterator[tuple[BlobId, frozenset[bytes]]]:
+    """All words of each of ``blobs``; what is no text has none.
+
+    Raises :class:`MissingObjectError` and :class:`DamagedObjectError`.
+    """
+    contents = _all_of(git, objects, blobs) if len(blobs) > _FEW else _each_of(objects, blobs)
+    for oid, content in contents:
+        text = b"" if b"\0" in content[:_TEXT_IF] else content
+        yield oid, frozenset(text.translate(_WORDS_APART).split())
+
+
+def _each_of(objects: Objects, blobs: Sequence[BlobId]) -> Iterator[tuple[BlobId, bytes]]:
+    return ((oid, objects.read(oid)) for oid in blobs)
 
 
 def _all_of(git: Git, objects: Objects, blobs: Sequence[BlobId]) -> Iterator[tuple[BlobId, bytes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.backport.missing_commits import Between
@@ -12,7 +12,7 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.merge import Merged, MergeQuestion, MergeState
 from patchq.git.objects import Entries, Entry
-from patchq.model.ids import TreeId
+from patchq.model.ids import CommitId, TreeId
 from patchq.model.lock import Base
 
 
@@ -71,12 +71,14 @@ class Lander:
         self._target = target
         self._between = between
         self._spans: dict[str, UpstreamRange] = {}
+        self._met: dict[CommitId | None, set[str]] = {}
 
     def land(self, change: UpstreamChange, tree: TreeId) -> Landing:
         """Put ``change`` on ``tree`` by a three-way merge from its own base."""
         names = {path: self._place(change, path, tree) for path in change.after}
         uncovered = tuple(path for path, name in names.items() if name is None)
         places = {path: name or path for path, name in names.items()}
+        self._met.setdefault(change.commit, set()).update(places.values())
         base, theirs = _renamed(change.before, places), _renamed(change.after, places)
         ours = self._objects.files(tree, places.values())
         merged = self._merger.merge(*map(self._objects.tree_of, (base, ours, theirs)))
@@ -104,6 +106,13 @@ class Lander:
             conflicted=(*merged.conflicted_paths, *sorted(blocked)),
             uncovered=uncovered,
         )
+
+    def places(self, change: UpstreamChange) -> Iterator[str]:
+        """The paths of the target at which ``change`` was put, or would be if they were there."""
+        for path in change.after:
+            yield path
+            yield from self._between.names(path)
+        yield from self._met.get(change.commit, ())
 
     def collisions(self, landing: Landing, tree: TreeId) -> tuple[UnmergedUnit, ...]:
         """The units of a change that do not merge onto ``tree``, where it landed in conflict."""

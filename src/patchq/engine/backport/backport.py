@@ -83,7 +83,7 @@ class Backporter:
         self._restacker = Restacker(project.store, self._base, guards)
         self._stack = self._restacker.stack
         self._mailer = project.store.mailer
-        self._search = PrerequisiteSearch(project, self._base, changes, Names(project.store))
+        self._search = PrerequisiteSearch(project, self._base, changes, Names(project))
         self._terms = terms
         self._series = directory.series
         self._patches = dict(directory.patches)

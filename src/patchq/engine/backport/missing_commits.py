@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from patchq.git.history import CommitEdits, CommitInfo
+from patchq.git.history import CommitEdits, CommitInfo, Walk
 from patchq.git.store import Store
 from patchq.model.diff import Hunk
 from patchq.model.ids import CommitId
@@ -15,36 +15,54 @@ from patchq.model.ids import CommitId
 class Between:
     """The commits of ``tip`` that are not in ``target``; none if ``target`` is no commit of it.
 
-    Every question is asked of git once.
+    What lies between ``target`` and ``main`` is asked of git once for all tips in it.
     """
 
-    def __init__(self, store: Store, target: CommitId | None, tip: CommitId):
+    def __init__(
+        self, store: Store, target: CommitId | None, tip: CommitId, main: CommitId | None = None
+    ):
+        self._store = store
         self._history = store.history
         self._objects = store.objects
         self._target = target
         self._tip = tip
+        self._main = main
         self._touching: dict[str, tuple[CommitInfo, ...]] = {}
         self._edits: dict[str, tuple[CommitEdits, ...]] = {}
 
     @cached_property
-    def order(self) -> dict[CommitId, int]:
-        """The place of each commit, the oldest at 0."""
+    def has_commits(self) -> bool:
+        """Whether there are any."""
+        return self._target is not None and not self._history.contains(self._tip, self._target)
+
+    @cached_property
+    def _walk(self) -> Walk:
         if self._target is None:
-            return {}
-        found = self._history.between(self._target, self._tip)
-        return {oid: place for place, oid in enumerate(found)}
+            return Walk.of(())
+        self._store.complete((self._target, self._main or self._tip))
+        return self._history.walk(self._target, self._tip, self._main)
+
+    @property
+    def order(self) -> Mapping[CommitId, int]:
+        """The place of each commit, the oldest first."""
+        return self._walk.order
 
     def touching(self, path: str) -> tuple[CommitInfo, ...]:
         """The commits that touch ``path`` under any of its names, oldest first."""
         if path not in self._touching:
-            found = self._history.touching(self._target, self._tip, [path]) if self._target else ()
-            self._touching[path] = found
+            self._touching[path] = self._walk.touching([path])
         return self._touching[path]
+
+    def names(self, path: str) -> dict[str, None]:
+        """What else the file at ``path`` is called on the way, and ``path``."""
+        touches = [touch for commit in self.touching(path) for touch in commit.touches]
+        return dict.fromkeys([path, *(name for t in touches for name in (t.old, t.new))])
 
     def before(self, path: str, end: CommitId | None) -> Iterator[CommitInfo]:
         """Of :meth:`touching` those older than commit ``end`` (all, for None), newest first."""
-        place = len(self.order) if end is None else self.order.get(end, len(self.order))
-        return (c for c in reversed(self.touching(path)) if self.order.get(c.oid, place) < place)
+        after_all = len(self._walk.commits)
+        place = after_all if end is None else self.order.get(end, after_all)
+        return (c for c in reversed(self.touching(path)) if self.order[c.oid] < place)
 
     def name_back(self, path: str, end: CommitId | None) -> str | None:
         """What the target calls the file that is ``path`` just before ``end``.
@@ -95,14 +113,21 @@ class Between:
                 name = file.old or name
         return tuple(found)
 
+    def expect(self, paths: Iterable[str]) -> None:
+        """Say which paths :meth:`edits` will be asked about: git is asked for all at once."""
+        fresh = [path for path in dict.fromkeys(paths) if path not in self._edits]
+        commits: dict[CommitId, None] = {}
+        names: dict[str, None] = {}
+        for path in fresh:
+            commits.update(dict.fromkeys(commit.oid for commit in self.touching(path)))
+            names |= self.names(path)
+        newest_first = sorted(commits, key=self.order.__getitem__, reverse=True)
+        edits = self._history.edits(newest_first, tuple(names))
+        self._edits.update(dict.fromkeys(fresh, edits))
+
     def edits(self, path: str) -> tuple[CommitEdits, ...]:
-        """What each commit did to the file, newest first."""
-        if path not in self._edits:
-            touches = [touch for commit in self.touching(path) for touch in commit.touches]
-            names = dict.fromkeys([path, *(n for t in touches for n in (t.old, t.new))])
-            self._edits[path] = (
-                self._history.edits(self._target, self._tip, tuple(names)) if self._target else ()
-            )
+        """What each commit did to the file, and perhaps to others, newest first."""
+        self.expect([path])
         return self._edits[path]
 
     def first_with(

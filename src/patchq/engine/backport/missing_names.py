@@ -8,7 +8,7 @@ CUDA) is missing only where the word stands nowhere in the whole tree and the so
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -16,9 +16,9 @@ from pathlib import PurePosixPath
 from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_commits import has_word
 from patchq.engine.backport.upstream_change import UpstreamChange
+from patchq.engine.backport.vocabulary import Vocabulary
 from patchq.engine.languages.python_names import Callee, ParsedModule, read_module, read_uses
-from patchq.git.search import known_words, lines_with_words
-from patchq.git.store import Store
+from patchq.engine.workspace.project import Project
 from patchq.model.diff import FileChange
 from patchq.model.ids import TreeId
 
@@ -66,12 +66,13 @@ class _Side:
 
 
 class Names:
-    """Looks for missing names on trees of one store."""
+    """Looks for missing names on trees of one project's store."""
 
-    def __init__(self, store: Store):
-        self._git = store.git
-        self._objects = store.objects
-        self._asked: dict[tuple[str, tuple[str, ...]], dict[str, bool]] = {}
+    def __init__(self, project: Project):
+        self._store = project.store
+        self._objects = project.store.objects
+        self._cache = project.cache
+        self._vocabularies: dict[tuple[TreeId, tuple[str, ...]], Vocabulary] = {}
 
     def missing(
         self, change: UpstreamChange, landing: Landing, target: TreeId
@@ -257,12 +258,15 @@ class Names:
         before = (self._objects.content(landing.onto, path) or b"" for path in landing.before)
         at_hand = {word for content in before for word in _WORD.findall(content)}
         left = {word for word in words if len(word) > _SHORT and word.encode() not in at_hand}
-        for tree in dict.fromkeys((target, landing.onto)):
-            left -= self._known(tree, left, language)
         if not left:
             return
+        key = (target, language)
+        if key not in self._vocabularies:
+            self._vocabularies[key] = Vocabulary(self._store, self._cache, *key)
+        vocabulary = self._vocabularies[key]
+        left = vocabulary.unknown(left, landing.onto)
         homes: dict[str, list[str]] = {}
-        for path, text in lines_with_words(self._git, change.base, left, language):
+        for path, text in vocabulary.lines(change.base, left) if left else ():
             for word in left:
                 defined = language is not _PYTHON or _assigns(word).search(text)
                 if defined and has_word(word)(text):
@@ -271,15 +275,6 @@ class Names:
             file, line = words[word]
             places = tuple(dict.fromkeys(paths))[:_MOST_HOMES]
             yield MissingName(word, file, line, places, has_word(word))
-
-    def _known(self, tree: TreeId, words: Iterable[str], language: tuple[str, ...]) -> set[str]:
-        answers = self._asked.setdefault((tree, language), {})
-        words = tuple(words)
-        unasked = [word for word in words if word not in answers]
-        if unasked:
-            found = known_words(self._git, tree, unasked, language)
-            answers.update({word: word in found for word in unasked})
-        return {word for word in words if answers[word]}
 
 
 def _language(path: str | None) -> tuple[str, ...] | None:

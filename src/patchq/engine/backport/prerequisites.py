@@ -64,7 +64,8 @@ class Found:
 
     ``landings`` are the prerequisites in order and then the change, each on the one before, where
     the outcome is a good one. ``collisions`` and ``missing`` are what fails without any of them.
-    For ``TOO_MANY``, ``prerequisites`` are those known so far.
+    For ``TOO_MANY``, ``prerequisites`` are those known so far. ``places`` are the paths of the tree
+    that the change or a prerequisite meets there, or may.
     """
 
     outcome: SearchOutcome
@@ -73,6 +74,7 @@ class Found:
     landings: tuple[Landing, ...]
     collisions: tuple[UnmergedUnit, ...]
     missing: tuple[MissingName, ...]
+    places: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -86,23 +88,37 @@ class _Attempt:
 
 
 class PrerequisiteSearch:
-    """Searches for one change at a time on trees made from one base of the lock."""
+    """Searches for one change at a time on trees made from one base of the lock.
 
-    def __init__(self, project: Project, target: Base, changes: ChangeReader, names: Names):
+    ``main`` is upstream's, if that is known: most changes are on the way there.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        target: Base,
+        changes: ChangeReader,
+        names: Names,
+        main: CommitId | None = None,
+    ):
         self._project = project
         self._target = target
         self._changes = changes
         self._names = names
+        self._main = main
 
     def find(self, change: UpstreamChange, tree: TreeId, limit: int = LIMIT) -> Found:
         """What ``change`` needs on ``tree``, at most ``limit`` commits."""
-        run = _Run(self._project, self._target, self._changes, self._names, change, tree)
-        return run.find(limit)
+        return self._run(change, tree).find(limit)
 
     def needs(self, change: UpstreamChange, tree: TreeId, commits: Iterable[CommitId]) -> bool:
         """Whether ``change`` applies and resolves on ``tree`` with just these commits first."""
-        run = _Run(self._project, self._target, self._changes, self._names, change, tree)
-        return run.holds(tuple(commits))
+        return self._run(change, tree).holds(tuple(commits))
+
+    def _run(self, change: UpstreamChange, tree: TreeId) -> _Run:
+        connected = None if self._target.archive is not None else self._target.commit
+        between = Between(self._project.store, connected, change.parent, self._main)
+        return _Run(self._project, self._target, self._changes, self._names, change, tree, between)
 
 
 class _Run:
@@ -116,10 +132,10 @@ class _Run:
         names: Names,
         change: UpstreamChange,
         tree: TreeId,
+        between: Between,
     ):
-        connected = None if target.archive is not None else target.commit
-        self._between = Between(project.store, connected, change.parent)
-        self._lander = Lander(project, target, self._between)
+        self._between = between
+        self._lander = Lander(project, target, between)
         self._changes = changes
         self._names = names
         self._target = target
@@ -193,6 +209,11 @@ class _Run:
             landings=() if outcome in _BAD else attempt.landings,
             collisions=alone.collisions,
             missing=tuple(name for name, _ in alone.missing),
+            places=frozenset(
+                place
+                for change in (self._change, *(p.change for p in prerequisites))
+                for place in self._lander.places(change)
+            ),
         )
 
     def _ordered(self, commits: Iterable[CommitId]) -> list[CommitId]:
@@ -234,7 +255,7 @@ class _Run:
         key = (change.commit, landing.tree)
         if key not in self._lacking:
             names: Sequence[MissingName] = ()
-            if landing.state is MergeState.APPLIES and self._between.order:
+            if landing.state is MergeState.APPLIES and self._between.has_commits:
                 names = self._names.missing(change, landing, self._target.tree)
             sources = [(name, self._brought_by(name, change.commit)) for name in names]
             self._lacking[key] = tuple((name, oid) for name, oid in sources if oid is not None)
@@ -259,6 +280,7 @@ class _Run:
     def _causes(self, attempt: _Attempt) -> Iterator[tuple[CommitId, Reason]]:
         change = attempt.stuck
         assert change is not None
+        self._between.expect(c.region.path for c in attempt.collisions if c.region is not None)
         for collision in attempt.collisions:
             for oid, text in self._collision_causes(change, collision):
                 yield oid, Reason(change.title, text)

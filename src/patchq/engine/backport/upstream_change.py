@@ -151,7 +151,7 @@ class ChangeReader:
         )
 
     def _tree(self, commit: CommitId) -> TreeId:
-        return self._history.details(commit).info.tree
+        return self._objects.commit_tree(commit)
 
     def _diff(self, before: Entries, after: Entries) -> bytes:
         tree_of = self._objects.tree_of

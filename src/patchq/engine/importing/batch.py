@@ -42,6 +42,7 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
     imported: list[Imported] = []
     there: list[FailedImport] = []
     failed: dict[int, FailedImport] = {}
+    met: dict[int, int] = {}
     done = 0
 
     def take(number: int, given: Given) -> bool:
@@ -50,7 +51,7 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
         except AllThereError as error:
             there.append(FailedImport(given, error))
         except InputError as error:
-            failed[number] = FailedImport(given, error)
+            failed[number], met[number] = FailedImport(given, error), len(imported)
             return False
         return True
 
@@ -61,19 +62,24 @@ def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) 
     while again:
         again = False
         for number, failure in list(failed.items()):
-            if isinstance(failure.error, NoFitError) and take(number, failure.given):
+            before = imported[met[number] :]
+            if _may_fit(failure.error, before) and take(number, failure.given):
                 del failed[number]
-                before = imported[-2].patch.name if len(imported) > 1 else ""
-                notices.append(
-                    Notice(
-                        Where(failure.given.place),
-                        f"needs what comes with a later one: put behind {before}",
-                    )
-                )
                 again = True
+                if imported[-1] is not before[-1]:
+                    text = f"needs what comes with a later one: put behind {before[-1].patch.name}"
+                    notices.append(Notice(Where(failure.given.place), text))
     written = importer.written(imported)
     notices += _unmet(importer, written)
     return Batch(written, tuple(failed.values()), tuple(there), tuple(notices))
+
+
+def _may_fit(error: InputError, since: Sequence[Imported]) -> bool:
+    """Whether a patch that was refused may fit now that others have come in."""
+    if not isinstance(error, NoFitError) or not since:
+        return False
+    stands_on = error.stands_on
+    return stands_on is None or any(not stands_on.isdisjoint(one.patch.paths) for one in since)
 
 
 def _unmet(importer: Importer, imported: Sequence[Imported]) -> Iterator[Notice]:

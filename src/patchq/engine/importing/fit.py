@@ -31,13 +31,15 @@ class BroughtOver:
 
     ``applied`` is None if it does not merge; ``remarks`` say what it was cut from, and then
     what it needs; ``needs`` are the upstream changes that it needs, as ``patchq backport`` takes
-    them. ``there``: the tree has all of it.
+    them. ``there``: the tree has all of it. ``stands_on`` are the paths of the tree that decide
+    it, None if they are not known.
     """
 
     applied: Applied | None
     remarks: tuple[str, ...]
     needs: tuple[str, ...] = ()
     there: bool = False
+    stands_on: frozenset[str] | None = None
 
 
 BringOver = Callable[[Patch, TreeId], BroughtOver | None]
@@ -60,7 +62,12 @@ class Fit:
 
 
 class NoFitError(InputError):
-    """A patch neither applies to a tree nor merges onto it."""
+    """A patch neither applies to a tree nor merges onto it.
+
+    Where ``stands_on`` is known, it does not as long as these paths of the tree stay as they are.
+    """
+
+    stands_on: frozenset[str] | None = None
 
 
 class AllThereError(InputError):
@@ -160,7 +167,10 @@ class Fitter:
             if over.there:
                 raise self._all_there(reading)
             if over.applied is None:
-                raise self._refusal(tree, reading, "; ".join((reason, *over.remarks)), over.needs)
+                text = "; ".join((reason, *over.remarks))
+                refusal = self._refusal(tree, reading, text, over.needs)
+                refusal.stands_on = over.stands_on
+                raise refusal
             return Fit(reading, over.applied, True, over.remarks, read_as)
         preimage = self._preimage(reading)
         theirs = self._stack.try_apply(preimage, reading.bare) if preimage is not None else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader
-from patchq.engine.importing.cut_from import OriginFinder
+from patchq.engine.importing.cut_from import Foreign, OriginFinder
 from patchq.engine.importing.fit import BroughtOver
 from patchq.engine.series.message import wording
 from patchq.engine.workspace.project import Project
@@ -25,15 +25,15 @@ class Foreigners:
         self._changes = ChangeReader(project.store, project.settings)
         self._origins = OriginFinder(project, main)
         base = project.lock.base(tag)
-        self._search = PrerequisiteSearch(project, base, self._changes, Names(project.store))
+        self._known: dict[tuple[bytes, int, str], Foreign | None] = {}
+        self._search = PrerequisiteSearch(project, base, self._changes, Names(project), main)
 
     def bring_over(self, patch: Patch, tree: TreeId) -> BroughtOver | None:
         """``patch`` on ``tree`` by a three-way merge; see :data:`BringOver`.
 
         What the base itself is the origin of has no other to be brought over from.
         """
-        words = wording(patch, author=UNKNOWN_AUTHOR, date="0 +0000")
-        foreign = self._origins.bring(patch, self._tag, self._changes, words)
+        foreign = self._foreign(patch)
         if foreign is None or foreign.cut_from.name == self._tag:
             return None
         found = self._search.find(foreign.change, tree)
@@ -42,7 +42,17 @@ class Foreigners:
             (landing,) = found.landings
             return BroughtOver(Applied(landing.tree, landing.before, landing.after), remarks)
         there = found.outcome is SearchOutcome.EMPTY
-        return BroughtOver(None, remarks, tuple(_requests(found)), there)
+        # a name may come in with any file
+        stands_on = None if found.missing else found.places
+        return BroughtOver(None, remarks, tuple(_requests(found)), there, stands_on)
+
+    def _foreign(self, patch: Patch) -> Foreign | None:
+        """``patch`` as a change of what it was cut from, which is found once."""
+        key = (patch.raw, patch.strip, patch.directory)
+        if key not in self._known:
+            words = wording(patch, author=UNKNOWN_AUTHOR, date="0 +0000")
+            self._known[key] = self._origins.bring(patch, self._tag, self._changes, words)
+        return self._known[key]
 
 
 def _requests(found: Found) -> Iterator[str]:

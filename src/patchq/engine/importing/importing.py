@@ -157,6 +157,7 @@ class Importer:
                 mended = "; ".join(f"line {given.line + one.line}: {one.text}" for one in repairs)
                 message = f"{error.message} (mended: {mended})"
                 known = NoFitError(message, where=error.where, hint=error.hint)
+                known.stands_on = error.stands_on
             raise known or error from error
         header = fit.reading.header
         end = self._ends.propose(fit.reading) if lacks_end(header) else None
