@@ -1,15 +1,18 @@
 """Change the judge in one place at a time, and see whether a test notices.
 
 The tests run once to learn which of them go through which line; each mutant then runs those alone,
-the narrowest first, until one fails. With ``--results`` a run goes on where the last one stopped: a
-mutant that was killed is not run again until its function changes. Exits 1 where fewer are killed
-than are wanted.
+the narrowest first, until one fails. Patchq and the tests are loaded once: each mutant is a fork,
+in which the function that is changed gets its new code. With ``--results`` a run goes on where the
+last one stopped: a mutant that was killed is not run again until its function changes. Exits 1
+where fewer are killed than are wanted.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
+import inspect
 import json
 import os
 import resource
@@ -19,13 +22,17 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import import_module
 from importlib.util import cache_from_source
+from io import StringIO
 from itertools import islice
 from pathlib import Path
-from types import FrameType
+from pkgutil import walk_packages
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 # loaded once, for the tests of every mutant
@@ -77,11 +84,12 @@ class Mutant:
     turn: int
     key: str
 
-    def source(self) -> str:
-        """The file with the change."""
+    def sources(self) -> tuple[str, str]:
+        """The file as it is and with the change, laid out alike."""
         tree = ast.parse((ROOT / self.path).read_text(encoding="utf-8"))
+        before = ast.unparse(tree)
         _mutate(next(islice(ast.walk(tree), self.node, None)), self.turn)
-        return ast.unparse(tree)
+        return before, ast.unparse(tree)
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -196,30 +204,99 @@ def _record(options: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def _forked(run: Callable[[], int], root: Path, seconds: int = _CPU_SECONDS) -> int:
-    """The status of ``run`` in a process of its own, with the project at ``root``.
-
-    What the tests need of other projects is loaded here once, patchq in each process anew.
-    """
+    """The status of ``run`` in a process of its own, with the project at ``root``."""
     child = os.fork()
     if not child:
         signal.alarm(8 * seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        os.chdir(root)
-        sys.path.insert(0, str(root / "src"))
+        _enter(root)
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
         os._exit(int(run()))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path) -> bool:
+def _enter(root: Path) -> None:
+    os.chdir(root)
+    sys.path.insert(0, str(root / "src"))
+
+
+class Loaded:
+    """Patchq and the tests of the copy at ``root``, loaded into this process."""
+
+    def __init__(self, root: Path, tests: Sequence[str]):
+        _enter(root)
+        package = import_module("patchq")
+        for module in walk_packages(package.__path__, "patchq."):
+            import_module(module.name)
+        with redirect_stdout(StringIO()):
+            pytest.main([*_PYTEST, "--collect-only", *tests])
+        self._root = root
+        self._functions: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
+        for each in gc.get_objects():
+            if isinstance(each, FunctionType):
+                code = each.__code__
+                self._functions[code.co_filename, code.co_qualname].append(each)
+
+    def put(self, place: Path, before: str, after: str) -> None:
+        """Give the functions of a file that differ between two texts of it their new code.
+
+        If it is not in functions that they differ, all is forgotten, to be loaded anew.
+        """
+        old, new = (compile(text, str(place), "exec") for text in (before, after))
+        pairs = list(zip(_functions(old), _functions(new), strict=True))
+        names = Counter(code.co_qualname for code, _ in pairs)
+        changed = [code for was, code in pairs if was != code]
+        found = [self._functions.get((str(place), code.co_qualname), []) for code in changed]
+        if (
+            _outside(old) == _outside(new)
+            and all(found)
+            and all(names[code.co_qualname] == 1 for code in changed)
+        ):
+            for functions, code in zip(found, changed, strict=True):
+                for function in functions:
+                    function.__code__ = code
+            return
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(str(self._root)):
+                del sys.modules[name]
+
+
+def _functions(code: CodeType) -> Iterator[CodeType]:
+    """The functions and methods of a module."""
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            is_function = part.co_flags & inspect.CO_OPTIMIZED
+            yield from (part,) if is_function else _functions(part)
+
+
+def _outside(code: CodeType) -> CodeType:
+    """A module or class without what its functions do."""
+    parts = (
+        part
+        if not isinstance(part, CodeType)
+        else None
+        if part.co_flags & inspect.CO_OPTIMIZED
+        else _outside(part)
+        for part in code.co_consts
+    )
+    return code.replace(co_consts=tuple(parts))
+
+
+def _is_killed(mutant: Mutant, tests: Sequence[str], root: Path, loaded: Loaded) -> bool:
     """Whether a test fails on the copy of the project at ``root``, with the mutant in it."""
     place = root / mutant.path
     kept = place.read_bytes()
     compiled = Path(cache_from_source(str(place)))
-    place.write_text(mutant.source(), encoding="utf-8")
+    before, after = mutant.sources()
+    place.write_text(after, encoding="utf-8")
     compiled.unlink(missing_ok=True)
+
+    def run() -> int:
+        loaded.put(place, before, after)
+        return pytest.main([*_PYTEST, "-x", *tests])
+
     try:
-        status = _forked(lambda: pytest.main([*_PYTEST, "-x", *tests]), root)
+        status = _forked(run, root)
         if status in _NOT_RUN:
             raise SystemExit(f"pytest did not run the tests: {status}")
         return status != 0
@@ -246,14 +323,18 @@ def _through(path: str, tests: Mapping[str, Sequence[str]]) -> list[str]:
     return sorted({test for place in places for test in tests[place]})
 
 
+def _absolute(path: str) -> Path:
+    return Path(path).absolute()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tests", nargs="+", help="test files")
     parser.add_argument("--places", nargs="+", default=_JUDGE, help="folders and files to change")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--map", type=Path, help="where the tests by line are kept")
-    parser.add_argument("--results", type=Path, help="where it is kept which were killed")
+    parser.add_argument("--map", type=_absolute, help="where the tests by line are kept")
+    parser.add_argument("--results", type=_absolute, help="where it is kept which were killed")
     parser.add_argument("--most", type=int, default=0, help="run this many tests of each at most")
     parser.add_argument("--first", type=int, default=0, help="begin with this one of the drawn")
     parser.add_argument("--last", type=int, help="stop after this one")
@@ -270,6 +351,7 @@ def main() -> int:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             root.mkdir(exist_ok=True)
             copy(ROOT / name, root / name)
+        loaded = Loaded(root, options.tests)
         for number, mutant in enumerate(drawn, start=1):
             wanted = options.first <= number <= (options.last or number)
             if mutant.key in killed or not wanted:
@@ -279,7 +361,7 @@ def main() -> int:
             if 0 < options.most < len(through):
                 half = options.most // 2
                 through = [*through[:half], *through[-half:]]
-            dead = bool(through) and _is_killed(mutant, through, root)
+            dead = bool(through) and _is_killed(mutant, through, root, loaded)
             word = "killed" if dead else f"SURVIVED {len(through)} tests"
             print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
             if not dead:
