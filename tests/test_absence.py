@@ -319,6 +319,18 @@ def test_a_function_that_moved_takes_its_hunks_along(upstream: Miniature, patch:
     }
 
 
+def test_a_line_that_is_put_into_a_function_that_moved(upstream: Miniature) -> None:
+    put = ("    scale = best.sum", "    router.check(best)\n    scale = best.sum")
+    patch = upstream.patch("v1", {PATH: edited(TEXT, put)})
+    moved(upstream)
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    assert placed(upstream, "v2", judgement.patch.raw) == {
+        SCORING: (HOME + edited(BODY, put)).encode()
+    }
+
+
 def test_two_functions_that_moved_to_two_files(upstream: Miniature) -> None:
     patch = upstream.patch("v1", {PATH: edited(TEXT, FIX, ("= path.resolve()", "= path.real()"))})
     files = {
@@ -416,8 +428,17 @@ def test_a_name_that_is_bound_to_the_same(upstream: Miniature) -> None:
     assert judged(upstream, patch)[0].report.verdict is Verdict.MOVED
 
 
-def test_a_twin_from_before_is_not_where_it_went(upstream: Miniature) -> None:
-    upstream.commit("Twin", {SCORING: HOME + BODY})
+@pytest.mark.parametrize(
+    "twin",
+    [
+        BODY,
+        BODY.replace("    best = best / scale\n", ""),
+        re.sub(r"logits|best|load", r"_\g<0>", BODY),
+    ],
+    ids=["the same", "but for a line", "under other names"],
+)
+def test_a_twin_from_before_is_not_where_it_went(upstream: Miniature, twin: str) -> None:
+    upstream.commit("Twin", {SCORING: HOME + twin.replace("route_tokens", "twin_tokens")})
     upstream.tag("v1")
     patch = upstream.patch("v1", {PATH: edited(TEXT, FIX)})
     upstream.commit("Keep the twin (#5)", {PATH: WITHOUT})

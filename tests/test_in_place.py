@@ -177,6 +177,8 @@ LAST = GONE_CODE.replace("first_pages()", "last_pages()")
     [
         pytest.param(GONE_CODE, False, id="a function that stays"),
         pytest.param(GONE_CODE.replace("read_roots(path", "read_roots(0"), False, id="another"),
+        pytest.param(GONE_CODE + "MARK = 1\n", False, id="outside of all"),
+        pytest.param(GONE_CODE.replace("_pages()\n", "_pages()\nMARK = 1\n"), True, id="behind it"),
         pytest.param(GROWN, True, id="the same lines"),
         pytest.param(LAST, True, id="other lines of it"),
         pytest.param(

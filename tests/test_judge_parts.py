@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -576,6 +577,24 @@ def test_what_a_likeness_is_measured_by() -> None:
 
     assert best(unit) == "shape.py"
     assert best(unit.split(b"\n")[0] + b"\n" + unit.split(b"\n")[1]) == "names.py"
+
+
+@pytest.mark.parametrize(("last", "copied"), [("a9 = f(b9)", True), ("a9 = b9 + c", False)])
+def test_a_short_copy_under_other_names_is_none(last: str, copied: bool) -> None:
+    """Of sixty tokens it is one, though it was there all along; fewer look alike by chance."""
+    prover = Prover.__new__(Prover)
+    unit = "\n".join([*(f"a{n} = f(b{n})" for n in range(9)), last]).encode()
+    twin = tokenize(Family.PYTHON, re.sub(rb"[a-f]\d?", rb"_\g<0>", unit))
+    index = SimpleNamespace(
+        weight=lambda _name: 1.0,
+        candidates=lambda _piece, _text: ["twin"],
+        tokens=lambda _oid, _kind: twin,
+        paths=lambda oid: [f"{oid}.py"],
+    )
+    fresh_code = SimpleNamespace(like=lambda _kind, _text: ())
+    vars(prover).update(index=index, _old_blobs=frozenset(["twin"]), _fresh_code=fresh_code)
+    ((like, _, _),) = prover._compare("f.py", unit, unit)
+    assert like is copied
 
 
 @pytest.mark.parametrize(

@@ -406,6 +406,22 @@ def test_how_near_the_old_line_is_back(at: int, left: Survival) -> None:
     assert left_of(before, landed, HEAD_OF + "".join(back)) is left
 
 
+@pytest.mark.parametrize(("at", "left"), [(2, Survival.REWRITTEN), (3, Survival.WHOLE)])
+@pytest.mark.parametrize("down", [False, True])
+def test_how_far_the_lines_go_that_one_was_joined_with(at: int, left: Survival, down: bool) -> None:
+    """Three lines up or down, as everywhere."""
+    words = [f'    "word_{n}"\n' for n in range(4)]
+    call = ["    log(\n", *words, "    )\n"]
+    number = at if down else len(call) - at
+    added = [*call[:number], '    "landed"\n', *call[number:]]
+    joined = " ".join(map(str.strip, added))
+    before, landed, final = (
+        LANDED.replace(TWO, text)
+        for text in ("".join(call), "".join(added), f"    {joined}\n    trace(pool)\n")
+    )
+    assert left_of(before, landed, final) is left
+
+
 def test_all_that_grew_from_several_lines() -> None:
     """One near line that none of them became changes nothing."""
     final = LANDED.replace(TWO, f"    log.debug('begin', exc_info=None)\n{GROWN_LINE}")
