@@ -448,6 +448,42 @@ def test_a_twin_from_before_is_not_where_it_went(upstream: Miniature, twin: str)
     assert shown(report, EvidenceKind.CODE_MOVED)[0].paths == (SCORING,)
 
 
+CHANCE = random.Random(1)
+LONG = [
+    f"    step_{n} = {''.join(f'w{n} {sign} ' for sign in CHANCE.choices('+-*/%@|&^<', k=7))}{n}\n"
+    for n in range(70)
+]
+
+
+@pytest.mark.parametrize(("at", "gone"), [(35, False), (60, True)])
+def test_only_the_lines_around_the_hunk_are_elsewhere(
+    upstream: Miniature, at: int, gone: bool
+) -> None:
+    """They are looked for by themselves, in what is no copy of the function."""
+    long = "".join(["def long_steps(hidden, router):\n", *LONG, "    return hidden\n\n\n"])
+    upstream.commit("Long", {PATH: HEAD + FIRST + long + LAST})
+    upstream.tag("v1")
+    fixed = edited(long, (LONG[at], f"    fix({at})\n"))
+    patch = upstream.patch("v1", {PATH: HEAD + FIRST + fixed + LAST})
+    some = "".join(["def some_steps(hidden, router):\n", *LONG[26:35], *LONG[36:45]])
+    upstream.commit("Some (#5)", {PATH: WITHOUT, SCORING: HOME + some})
+    upstream.tag("v2")
+    report = judged(upstream, patch)[0].report
+    assert report.verdict is (Verdict.UNREACHABLE if gone else Verdict.CONFLICT)
+
+
+def test_code_that_an_older_base_lacks(miniature: MakeMiniature) -> None:
+    """No commit on the way back took it out."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {PATH: WITHOUT, "app/main.py": OTHER})
+    upstream.tag("v2")
+    upstream.commit("Route (#2)", {PATH: TEXT})
+    upstream.tag("v1")
+    report = judged(upstream, upstream.patch("v1", {PATH: edited(TEXT, FIX)}))[0].report
+    assert report.verdict is Verdict.CONFLICT
+    assert any("no commit between the bases" in item.text for item in report.evidence)
+
+
 HALF_OF_IT = "".join([*BODY.splitlines(keepends=True)[1:7], *BODY.splitlines(keepends=True)[8:9]])
 """Most of the body, and less than would make it a copy."""
 
@@ -481,7 +517,8 @@ KERNEL = (
 )
 KERNELS = (
     f"#include <cuda_fp16.h>\n\n#define LIMIT 65504.0f\n\n{KERNEL}\n"
-    "void launch_it(int n) {\n  go(n);\n}\n"
+    "void launch_it(int n) {\n  go(n);\n}\n\n"
+    "int blocks_of(int n) {\n  return n / 256;\n}\n"
 )
 
 
@@ -495,6 +532,7 @@ KERNELS = (
         ((("* by);", "* clip(by));"),), Verdict.CONFLICT),
         ((("* by);", "* round_up(by));"),), Verdict.MOVED),
         ((("by);", "by * by);"), ("go(n)", "go(n + 1)")), Verdict.CONFLICT),
+        ((("by);", "by * by);"), ("n / 256", "n / 128")), Verdict.CONFLICT),
     ],
     ids=[
         "inside",
@@ -503,6 +541,7 @@ KERNELS = (
         "a function of the new file",
         "in a header of the new file alone",
         "in a header that is not included",
+        "a hunk right outside",
         "a hunk outside",
     ],
 )

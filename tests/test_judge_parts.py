@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from patchq.engine.judge.case import PatchedBase, PlacedPatch, distinct
+from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch, distinct
 from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
@@ -539,6 +539,7 @@ def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> No
             [0, 1, 2, 0, 0, NEVER, NEVER, 0, 0],
         ),
         ("a.c", "FOREACH(a, b)\n\tc;\nd;\n", [0, 1, 0]),
+        ("a.c", "#if A\n#if B\na;\n#endif\nb;\n#endif\nc;\n", [2, 3, 2, 1, 1, 0, 0]),
         ("a.h", "#ifndef A_H\n#define A_H\na;\n#if B\nc;\n#endif\n#endif\n", [0, 0, 0, 2, 1, 0, 0]),
         (
             "a.c",
@@ -622,10 +623,30 @@ def test_a_change_without_hunks_counts_as_hunk_0() -> None:
     assert (found.file, found.index, found.state) == ("f", 0, HunkState.GONE)
 
 
-def test_a_patch_counts_as_active_unless_it_is_said() -> None:
-    base = PatchedBase("v1", tree_id("1" * 40))
-    patch = Patch("a.patch", b"")
-    assert not PlacedPatch(cast(Stack, None), patch, base, base).inactive
+BASE = PatchedBase("v1", tree_id("1" * 40))
+
+
+def test_a_patch_counts_as_active_and_not_accepted_unless_it_is_said() -> None:
+    placed = PlacedPatch(cast(Stack, None), Patch("a.patch", b""), BASE, BASE)
+    assert not placed.inactive
+    assert not placed.accepted
+
+
+@pytest.mark.parametrize(
+    ("missing", "lost", "can_be"),
+    [
+        ((), (), True),
+        ((), ("other.patch",), True),
+        ((), ("needed.patch",), False),
+        (("needed.patch",), (), False),
+    ],
+)
+def test_what_can_be_merged(missing: tuple[str, ...], lost: tuple[str, ...], can_be: bool) -> None:
+    """It needs what it requires, not all that is lost below it."""
+    patch = Patch("a.patch", b"X-Requires: needed.patch\n---\n")
+    gone = tuple(LostPatch(Patch(name, b""), "dropped") for name in lost)
+    placed = PlacedPatch(cast(Stack, None), patch, BASE, BASE, missing=missing, lost=gone)
+    assert placed.can_be_merged is can_be
 
 
 # Names in other guises

@@ -220,6 +220,7 @@ def under(head: str, tail: str) -> str:
         ("", "", True),
         ("\ttrace(p);\n", "\ttrace(p);\n", True),
         ("\tif (p)\n\t\treturn 1;\n", "", True),
+        ("", "\tif (p)\n\t\ttrace(p);\n", True),
         ("#if 0\n", "#endif\n", False),
         ("#ifdef NEVER\n", "#endif\n", False),
         ("\t/*\n", "\t*/\n", False),
