@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project
 
 from patchq.engine.build.cmake import program as cmake
+from patchq.engine.rebase.beside import share
 from patchq.engine.series.selection import select
+from patchq.engine.verify import ahead
 from patchq.engine.verify.build.effect import effects_on
 from patchq.engine.verify.parse import reader_of
 from patchq.engine.verify.verify import verify_series
@@ -190,6 +193,25 @@ def test_a_series_that_is_whole_passes(whole: Series) -> None:
         "ops": ("sm_121a",),
         "sparse": ("sm_121a",),
     }
+
+
+def test_processes_change_no_verification(whole: Series, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = []
+
+    def counted(*args: Any) -> None:
+        shared.append(args)
+        share(*args)
+
+    found, workspace = [], whole.workspace()
+    for processes in (1, 3):
+        monkeypatch.setattr(ahead, "cores", lambda count=processes: count)
+        monkeypatch.setattr(ahead, "share", counted)
+        shutil.rmtree(workspace.cache_dir, ignore_errors=True)
+        found += [verified(whole, workspace), verified(whole, workspace)]
+    assert found[0].builds
+    assert found[0].effects
+    assert all(each == found[0] for each in found)
+    assert len(shared) == 1, "what is kept is not asked ahead again"
 
 
 def test_the_table_shows_before_and_after(patchq: CommandLine, whole: Series) -> None:

@@ -8,6 +8,7 @@ from patchq.engine.rebase.resurfaced import find_resurfaced
 from patchq.engine.series.selection import Selection
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.verify import checks, fields, imports, parse, pins
+from patchq.engine.verify.ahead import ask_ahead
 from patchq.engine.verify.build import check as build
 from patchq.engine.verify.build.effect import Evaluated
 from patchq.engine.verify.subject import (
@@ -65,6 +66,7 @@ def verify_series(
     """
     total = len(CHECKS) + 2
     progress(0, total, "apply")
+    ask_ahead(project, selection, fuzz, effects=effects)
     resurfaced = find_resurfaced(project, selection.directory)
     sections = [
         checks.continuity(project, selection),
