@@ -149,6 +149,7 @@ def left_of_line(path: str, line: str, final: str) -> Survival:
         ("f.c", "\tsize = -1;\n", "\tsize = -1 + 1;\n"),
         ("f.c", "\tif (size < 0) stop(p);\n", "\tif (size < 0 - 100) stop(p);\n"),
         ("f.c", "\tsize = limit;\n", "\tsize = limit;\n\tsize = asked;\n"),
+        ("f.c", C_LINE, f"\tcheck(p); // but not: \\\n{C_LINE}"),
         ("f.py", "    fits = pool.fits\n", "    fits = pool.fits or True\n"),
         ("f.py", "    fits = pool.fits\n", "    fits = pool.fits, 1\n"),
         ("f.sh", "set -eu\n", "set -eu; set +e\n"),
@@ -226,6 +227,8 @@ def under(head: str, tail: str) -> str:
         ("\t/*\n", "\t*/\n", False),
         ("\treturn 0;\n", "", False),
         ("\tswitch (p->n) {\n\tcase 3:\n", "\t}\n", False),
+        ("\ton_idle(^{\n", "\t});\n", False),
+        ("\tinit(&(struct s){ 1, 2 });\n", "", True),
     ],
 )
 def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) -> None:
@@ -298,6 +301,91 @@ def test_a_line_that_stands_under_another_name(path: str, then: str, now: str) -
 def test_a_line_that_stands_under_the_same_names(path: str, then: str, now: str) -> None:
     sides = ("".join(x for x in then.splitlines(keepends=True) if "LINE" not in x), then, now)
     assert is_in_effect(path, *(side.encode() for side in sides))
+
+
+SHELL = "build() {\n\tprepare\n\tmake\n\tLINE\n\tstrip app\n}\n\nbuild\nexit 0\n"
+
+
+def in_shell(*changes: tuple[str, str]) -> str:
+    text = SHELL
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("changes", "runs"),
+    [
+        ([("\tprepare", '\ttest -n "$OLD" && {\n\tprepare'), ("\tstrip", "\t}\n\tstrip")], False),
+        ([("\tprepare", "\tnew || {\n\tprepare"), ("\tstrip", "\t} >log\n\tstrip")], False),
+        ([("\tprepare", "\t( false && prepare"), ("\tstrip", "\t)\n\tstrip")], False),
+        ([("\tprepare", "\tif false; then\n\tprepare"), ("\tstrip", "\tfi\n\tstrip")], False),
+        ([("build() {", "old() {\n\tone\n}\n\nexec ninja\nbuild() {")], False),
+        ([("build() {", "exit 0\nold() {\n\tone\n}\n\nbuild() {")], False),
+        ([("\tprepare", "\tninja; return\n\tprepare")], False),
+        ([("\tmake\n", "\tmake &&\n")], False),
+        ([("\tprepare", "\t{\n\tprepare"), ("\tstrip", "\t} >log\n\tstrip")], True),
+        ([("\tprepare", "\ttest -d out && { rm -r out; }\n\tprepare")], True),
+        ([("\tprepare", "\tset -- $(\n\tls\n\t)\n\tlist=(\n\ta\n\t)\n\tprepare")], True),
+        (
+            [
+                (
+                    "\tprepare",
+                    "\tcase $1 in\n\ta) exit 1 ;;\n\tb)\n\t\texit 2\n\t\t;;\n\tesac\n\tprepare",
+                )
+            ],
+            True,
+        ),
+        ([("\tprepare", "\ttest -d out ||\n\t\texit 1\n\tprepare")], True),
+        ([("\tprepare", "\tif old; then\n\t\texit 1\n\tfi\n\tprepare")], True),
+        ([("\tprepare", "\tif old; then\n\texit 1\n\tfi\n\tprepare")], True),
+        ([("build() {", "old() {\n\tone; return\n}\n\nexec 2>log\nbuild() {")], True),
+        ([("build() {", "old() {\n\texit 1\n}\n\nbuild() {")], True),
+        ([("\tprepare", "\techo 'it { is' # or ( not\n\tprepare")], True),
+    ],
+)
+def test_a_line_in_the_groups_of_a_shell(changes: list[tuple[str, str]], runs: bool) -> None:
+    sides = (SHELL.replace("\tLINE\n", ""), SHELL, in_shell(*changes))
+    assert is_in_effect("f.sh", *(side.encode() for side in sides)) is runs
+
+
+@pytest.mark.parametrize("path", ["CMakeLists.txt", "f.cmake"])
+def test_blocks_of_cmake_may_be_written_in_any_way(path: str) -> None:
+    text = "project(x)\na()\nb()\nc()\nLINE()\nd()\n"
+    for head, tail, runs in (
+        ("IF(NEW)\nx()\nElse ()\n", "ENDIF()\n", False),
+        ("foreach (x\n  IN LISTS NOTHING)\n", "endforeach ()\n", False),
+        ("return()\n", "", False),
+        ("block()\n", "endblock()\n", True),
+        ('message("if(")\n', "", True),
+        ("if(NEW)\nreturn()\nendif()\n", "", True),
+    ):
+        final = text.replace("a()\n", f"{head}a()\n").replace("d()\n", f"{tail}d()\n")
+        sides = (text.replace("LINE()\n", ""), text, final)
+        assert is_in_effect(path, *(side.encode() for side in sides)) is runs, head
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "now"),
+    [
+        (
+            "f.yaml",
+            "env:\n  LINE: 1\n  other: 2\njobs: 3\n",
+            "env-old:\n  LINE: 1\n  other: 2\njobs: 3\n",
+        ),
+        ("f.toml", "[a]\nx = 1\nLINE = 4\n[b]\n", "[a]\n[a.unused]\nLINE = 4\n[b]\n"),
+        (
+            "f.py",
+            "class Conn:\n    def open(self):\n        LINE(1)\n\n    def e(self):\n        x()\n",
+            "class Old:\n    def open(self):\n        LINE(1, 2)\n\n\nclass Conn:\n    x = 1\n",
+        ),
+    ],
+)
+def test_an_edited_line_stands_under_its_names_too(path: str, then: str, now: str) -> None:
+    without = "".join(x for x in then.splitlines(keepends=True) if "LINE" not in x)
+    sides = (side.encode() for side in (without, then, now))
+    assert survival(path, *sides) is not Survival.WHOLE
 
 
 CHECKED = LANDED.replace(TWO, "    if not pool.fits(limit > 4):\n        stop(pool, limit)\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 _VARIABLE = r"\$\([A-Za-z0-9_]*\)"
 _PLAIN = r'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
@@ -64,6 +65,11 @@ class Block:
 
     opened: CMakeCommand
     closed: CMakeCommand
+
+
+def is_cmake(path: str) -> bool:
+    """Whether CMake reads the file ``path``."""
+    return path.endswith(".cmake") or PurePosixPath(path).name == "CMakeLists.txt"
 
 
 def blocks(content: bytes) -> list[Block]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
+from patchq.engine.languages.cmake_text import NotCMakeError, blocks, is_cmake
 from patchq.engine.languages.live import CONDITION, code_lines
 from patchq.engine.languages.tokens import CLOSING, OPENING, Family, brackets, family, tokenize
 
@@ -30,26 +31,33 @@ _GUARD = re.compile(
     rb"[}\s-]*(?:async\s+)?(?:el(?:se\s*)?if|if|else|elsif|for|foreach|while|until|do|with|try|"
     rb"case|switch|match|when|except|catch|finally)\b"
 )
-_JUMP = re.compile(rb"\s*(?:(?:return|raise|continue|break|exit)\b|sys\.exit\()")
+_JUMP = re.compile(
+    rb"\s*(?:(?:return|raise|continue|break|exit)\b(?!.*;;)|sys\.exit\(|exec[ \t]+(?![\d<>{&])\S)"
+)
+_LATE_JUMP = re.compile(rb"(?!" + _GUARD.pattern + rb")[^&|{}()]*;\s*(?:return|exit)\b(?!.*;;)")
+"""The same behind another command of a shell."""
 _END = re.compile(rb"\s*(?:[)}]|fi\b|done\b|esac\b|el(?:se|if)\b|;;|end)")
-_CLOSERS = {
-    b"if": (b"endif", b"fi"),
-    b"foreach": (b"endforeach",),
-    b"while": (b"endwhile", b"done"),
-    b"for": (b"done",),
-    b"until": (b"done",),
-    b"case": (b"esac",),
-    b"function": (b"endfunction",),
-    b"macro": (b"endmacro",),
+_OTHERWISE = re.compile(rb"\s*(?:el(?:se|if)|elseif)\b|\s*;;", re.IGNORECASE)
+_CLOSED_BY = {
+    b"if": b"fi",
+    b"for": b"done",
+    b"while": b"done",
+    b"until": b"done",
+    b"case": b"esac",
+    **dict.fromkeys((b"ifeq", b"ifneq", b"ifdef", b"ifndef"), b"endif"),
 }
-_OPENS = re.compile(
-    rb"\s*(?:(if|foreach|while|for|until|case)\b|(function|macro)\s*\()(?!.*:$)", re.IGNORECASE
+_WORD = re.compile(
+    rb"\s*(?:;;\s*)?(?:(?P<closes>fi|done|esac|endif)\b|"
+    rb"(?P<opens>if|for|while|until|case|ifn?eq|ifn?def)\b(?!.*:$)(?!.*[;\s](?:fi|done|esac)\b))"
 )
-_CLOSES = re.compile(
-    rb"\s*(?:;;\s*)?(end(?:if|foreach|while|function|macro)|fi|done|esac)\b", re.IGNORECASE
+"""What opens and closes a block of a shell, or of make; a block that begins and ends on one line is
+none."""
+_SHELLS = re.compile(rb"#![^\n]*\b(?:ba|da|k|z)?sh\b")
+_GROUP = re.compile(
+    rb"(?:^|(?<=\s))#[^\n]*|\\.|\$?'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|(&&|\|\||[;|](?=\s)|[(){}])"
 )
-_CLOSED = re.compile(rb"[;\s](?:fi|done|esac)\b")
-"""A block that begins on this line ends there."""
+"""A comment or a string of a shell, or what joins commands or groups them."""
+_GOES_ON = re.compile(rb"(?:&&|\|\|)\s*\\?\s*\Z")
 
 
 @lru_cache(maxsize=64)
@@ -66,9 +74,8 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
         below = [one + part for one, part in zip(below, parts, strict=True)]
     else:
         inside = _in_brackets(code_lines(path, text)) if kind is Family.PYTHON else frozenset()
-        below = list(_by_indentation(lines, inside))
-        if kind is Family.OTHER:
-            below = [one + more for one, more in zip(below, _by_words(lines), strict=True)]
+        blocks = _blocks(path, text, lines) if kind is Family.OTHER else _Blocks()
+        below = list(_by_indentation(lines, inside, blocks))
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     for match in _NARROWED.finditer(text):
         below[bisect_right(starts, match.start()) - 1] += 1
@@ -92,7 +99,7 @@ def _parts(lines: list[bytes]) -> Iterator[int]:
 
 
 @dataclass
-class _Block:
+class _Brackets:
     """A pair of brackets that is open: on how many conditions what it holds depends, and what has
     been read of the statement at hand."""
 
@@ -128,7 +135,7 @@ def _by_braces(text: bytes) -> list[int]:
     tokens = tokenize(Family.C, text)
     counts = [0] * (text.count(b"\n") + 1)
     directives = _directives(text)
-    open_ = [_Block(b"", 0)]
+    open_ = [_Brackets(b"", 0)]
     last = -1
     for token, line in zip(tokens.texts, tokens.lines, strict=True):
         if line in directives:
@@ -138,7 +145,9 @@ def _by_braces(text: bytes) -> list[int]:
             counts[line] = block.now
             last = line
         if token in OPENING:
-            open_.append(_Block(token, block.guards + block.guarding, block.is_dead))
+            called_back = token == b"{" and block.opened_by == b"("
+            guards = block.guards + block.guarding + called_back
+            open_.append(_Brackets(token, guards, block.is_dead))
         elif token in CLOSING:
             if len(open_) > 1:
                 open_.pop()
@@ -183,37 +192,121 @@ def _in_brackets(lines: list[bytes]) -> frozenset[int]:
     return frozenset(inside)
 
 
-def _by_indentation(lines: list[bytes], inside: frozenset[int]) -> Iterator[int]:
+def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: _Blocks) -> Iterator[int]:
+    """What indentation tells beside the ``blocks`` that words and brackets make."""
+    depths, guarding = blocks.around(len(lines))
     around: list[tuple[int, int]] = []  # indentation of what is open, and how many are by then
     below = 0
-    dead: int | None = None
+    dead: tuple[int, int] | None = None
     for number, line in enumerate(lines):
         said = line.strip()
         if not said or said.startswith(b"#") or number in inside:
-            yield below
+            yield below + guarding[number]
             continue
-        indent = len(line) - len(line.lstrip())
-        if dead is not None and (indent < dead or _END.match(line)):
+        indent, depth = len(line) - len(line.lstrip()), depths[number]
+        if dead is not None and (
+            depth < dead[1] or (depth and indent < dead[0]) or _OTHERWISE.match(line)
+            if blocks.are_all
+            else indent < dead[0] or _END.match(line)
+        ):
             dead = None
         while around and around[-1][0] >= indent:
             around.pop()
         guards = around[-1][1] if around else 0
         below = guards + NEVER * (dead is not None)
         around.append((indent, guards + (_GUARD.match(line) is not None)))
-        if dead is None and _JUMP.match(line):
-            dead = indent
-        yield below
+        if dead is None and (_JUMP.match(line) or (blocks.are_all and _LATE_JUMP.match(line))):
+            dead = indent, depth
+        yield below + guarding[number]
 
 
-def _by_words(lines: list[bytes]) -> Sequence[int]:
-    """The blocks of CMake and of shells, however they are indented; none if they do not match."""
-    counts: list[int] = []
-    open_: list[bytes] = []
-    for line in lines:
-        match = _CLOSES.match(line)
-        if match and not (open_ and match[1].lower() in _CLOSERS[open_.pop()]):
-            return [0] * len(lines)
-        counts.append(len(open_))
-        if (match := _OPENS.match(line)) and not _CLOSED.search(line):
-            open_.append((match[1] or match[2]).lower())
-    return counts if not open_ else [0] * len(lines)
+@dataclass(frozen=True)
+class _Block:
+    """A block from the line that opens it to the one that closes it; whether it is conditional."""
+
+    first: int
+    last: int
+    guards: bool = True
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The blocks of a text, however they are indented; whether they ``are_all`` that it has."""
+
+    found: Sequence[_Block] = ()
+    are_all: bool = False
+
+    def around(self, count: int) -> tuple[list[int], list[int]]:
+        """In how many blocks each line is, and in how many that are conditional."""
+        depths, guarding = [0] * (count + 1), [0] * (count + 1)
+        for block in self.found:
+            for number in range(block.first + 1, block.last):
+                depths[number] += 1
+                guarding[number] += block.guards
+        return depths, guarding
+
+
+def _blocks(path: str, text: bytes, lines: list[bytes]) -> _Blocks:
+    """The blocks of CMake, make and shells; none if they do not match."""
+    if is_cmake(path):
+        try:
+            found = [each for each in blocks(text) if each.opened.name != "block"]
+        except NotCMakeError:
+            return _Blocks()
+        return _Blocks([_Block(b.opened.first - 1, b.closed.last - 1) for b in found], are_all=True)
+    words = _by_words(lines)
+    if words is None or not is_shell(path, text):
+        return _Blocks(words or ())
+    groups = _by_groups(lines)
+    return _Blocks(words) if groups is None else _Blocks([*words, *groups], are_all=True)
+
+
+def is_shell(path: str, text: bytes) -> bool:
+    """Whether a shell runs the file."""
+    return path.endswith((".sh", ".bash", ".zsh", ".ksh")) or _SHELLS.match(text) is not None
+
+
+def _by_words(lines: list[bytes]) -> list[_Block] | None:
+    found: list[_Block] = []
+    open_: list[tuple[bytes, int]] = []
+    for number, line in enumerate(lines):
+        match = _WORD.match(line)
+        if match and match["opens"]:
+            open_.append((match["opens"], number))
+        elif match:
+            if not open_ or _CLOSED_BY[open_[-1][0]] != match["closes"]:
+                return None
+            found.append(_Block(open_.pop()[1], number))
+    return None if open_ else found
+
+
+def _by_groups(lines: list[bytes]) -> list[_Block] | None:
+    """The groups, subshells and functions of a shell.
+
+    A group is conditional if it stands behind ``&&`` or ``||``; so is, for all we know, what a
+    function or a subshell does. A list of words and a substitution are no groups of commands.
+    """
+    found: list[_Block] = []
+    open_: list[tuple[bytes, int, bool]] = []
+    for number, line in enumerate(lines):
+        joined = False
+        for match in _GROUP.finditer(line):
+            sign = match[1]
+            if sign in (b"{", b"("):
+                before = line[: match.start()].rstrip()
+                is_list = sign == b"(" and line[match.start() - 1 : match.start()] in (b"$", b"=")
+                guards = joined or bool(before.endswith(b")")) or (sign == b"(" and not is_list)
+                open_.append((sign, number, guards))
+            elif sign == b")" and (not open_ or open_[-1][0] != b"("):
+                continue  # behind a pattern of case
+            elif sign in (b"}", b")"):
+                if not open_ or open_[-1][0] != {b"}": b"{", b")": b"("}[sign]:
+                    return None
+                _, first, guards = open_.pop()
+                if first < number:
+                    found.append(_Block(first, number, guards))
+            elif sign:
+                joined = sign in (b"&&", b"||")
+        if _GOES_ON.search(line):
+            found.append(_Block(number, number + 2))
+    return None if open_ else found

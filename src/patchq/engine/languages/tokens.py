@@ -32,7 +32,7 @@ _FAMILIES = {
 
 _STRING = rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 _TOKEN = rb"[A-Za-z_]\w*|\d[\w.]*|" + _STRING + rb"|[^\s\w]"
-_SKIP = {Family.C: rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|"}
+_SKIP = {Family.C: rb"//[^\n\\]*(?:\\[\s\S][^\n\\]*)*|/\*(?:[^*]|\*(?!/))*\*/|"}
 _PATTERNS = {
     family: re.compile(_SKIP.get(family, rb"#[^\n]*|") + b"(" + _TOKEN + b")") for family in Family
 }

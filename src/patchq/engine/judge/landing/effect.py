@@ -51,9 +51,7 @@ def is_in_effect(
         read, moved = then, 0
     return all(
         place in now.live
-        and not read.is_narrower(number + moved, now, [place])
-        and is_under_the_same(read, number + moved, now, place)
-        and not _is_taken_back(place, _fresh(place, read, now), now)
+        and _runs_as_before(number + moved, [place], read, now, _fresh(place, read, now))
         for number in added
         if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
@@ -87,12 +85,20 @@ def act_as_before(
     """
     return all(
         (number in reshaped or then.only_grew(number, now, places))
-        and not then.is_narrower(number, now, places)
-        and (
-            number not in then.live
-            or not any(_is_taken_back(place, fresh, now) for place in places)
-        )
+        and _runs_as_before(number, places, then, now, fresh)
         for number, places in kept.items()
+    )
+
+
+def _runs_as_before(
+    number: int, places: Sequence[int], then: FileLines, now: FileLines, fresh: Collection[int]
+) -> bool:
+    """Whether a line does at ``places`` now what it did, if it did anything: under the same names,
+    on no more conditions, and taken back by none of the ``fresh`` lines."""
+    return number not in then.live or (
+        not then.is_narrower(number, now, places)
+        and any(is_under_the_same(then, number, now, place) for place in places)
+        and not any(_is_taken_back(place, fresh, now) for place in places)
     )
 
 

@@ -84,12 +84,9 @@ class FileLines:
         return was.name == is_.name or was.name not in shown.names
 
     def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
-        """Whether a line depends on more conditions at ``places`` now, as far as it does anything.
-
-        A comment depends on none.
-        """
+        """Whether a line depends on more conditions at ``places`` now."""
         before = self._conditions[number]
-        return number in self.live and all(now._conditions[place] > before for place in places)
+        return all(now._conditions[place] > before for place in places)
 
     def is_apart(self, number: int, place: int) -> bool:
         """Whether a line is inside of a definition that another line is outside of."""
