@@ -84,6 +84,31 @@ GONE: Mapping[str, Edits] = {
         "app/jit.py": 'SOURCE = """\n' + BODY + '"""\nexec(SOURCE)\n',
     },
     "into a document string": {PATH: WITHOUT, "app/jit.py": '"""\n' + BODY + '"""\n'},
+    "into a string of JSON": {PATH: WITHOUT, "app/jit.json": json.dumps({"source": BODY})},
+    "into strings of C": {
+        PATH: WITHOUT,
+        "csrc/source.c": "char *source =\n"
+        + "".join(f'"{line}\\n"\n' for line in BODY.splitlines())
+        + ";\n",
+    },
+    "in another spelling": {
+        PATH: WITHOUT,
+        "app/fast.py": "def tokensRouted(hiddenState, theRouter, k):\n"
+        "    gate = theRouter.logits(hiddenState).flatten()\n"
+        "    expertWeights = softmaxOf(gate, bias=theRouter.bias)\n"
+        "    bestExperts = expertWeights.topK(k)\n"
+        "    scaled = bestExperts / clampMin(sumOf(bestExperts), 1e-9)\n"
+        "    theRouter.balanceLoad(bincountOf(expertWeights, theRouter.expertCount))\n"
+        "    return scaled\n",
+    },
+    "ported to C++": {
+        PATH: WITHOUT,
+        "csrc/Routing.cpp": "Best Routing::best(const Tensor &hidden, int topK) {\n"
+        "  const auto logits = gate_.apply(hidden.flattened());\n"
+        "  const auto weights = Softmax{}(logits);\n"
+        "  load_.balance(weights.experts());\n"
+        "  return weights.largest(topK);\n}\n",
+    },
 }
 
 
@@ -96,6 +121,33 @@ def test_code_that_lives_on(miniature: MakeMiniature, edits: Edits) -> None:
     upstream.commit("Route otherwise (#5)", edits)
     upstream.tag("v2")
     kept(upstream, patch)
+
+
+CONSTANTS = "MAX_CONNS = 64\nRETRY_DELAY = 0.5\nBACKLOG = 2166136261\n"
+
+
+@pytest.mark.parametrize(
+    ("edits", "gone"),
+    [
+        ({"conf/limits.toml": "max-conns = 64\nretry-delay = 0.5\n\n"}, False),
+        (
+            {"src/other.rs": "const BACKLOG: u32 = 0x811c9dc5;\nconst CONNS: u8 = 64;\nmax();\n"},
+            False,
+        ),
+        ({"src/other.rs": "const LEVELS: u32 = 0x811c9dc4;\nconst DEPTH: u8 = 65;\n"}, True),
+        ({"docs/tuning.md": "No retry delay, no max of conns (64), no backlog.\n"}, True),
+    ],
+)
+def test_constants_that_went_into_another_language(
+    miniature: MakeMiniature, edits: Edits, gone: bool
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"app/limits.py": CONSTANTS, "app/main.py": OTHERS, PATH: TEXT})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"app/limits.py": CONSTANTS.replace("0.5", "2.5")})
+    upstream.commit("Set them otherwise (#5)", {"app/limits.py": None, **edits})
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
 
 
 TINY = "def log_line(pool, line):\n    pool.sink.write(line, pool.depth)\n\n\n"

@@ -65,15 +65,16 @@ class Piece:
 
     def within(self, tokens: Tokens) -> Figures:
         """How much of the piece the best window of ``tokens`` holds, by each measure."""
-        exact, at = self._best(_shingles(tokens.texts, EXACT), self._exact)
-        shape, shape_at = self._best(_shingles(tokens.shapes, SHAPE), self._shape)
-        names, names_at = self._best(tokens.texts, self._names)
+        window = self._window
+        exact, at = _best(_shingles(tokens.texts, EXACT), self._exact, window)
+        shape, shape_at = _best(_shingles(tokens.shapes, SHAPE), self._shape, window)
+        names, names_at = _best(tokens.texts, self._names, window)
         if exact < min(shape, names):
             at = shape_at if shape >= names else names_at
         lines = tokens.lines
         if not lines:
             return Figures(0, 0, 0)
-        last = min(at + self._window, len(lines) - 1)
+        last = min(at + window, len(lines) - 1)
         return Figures(exact, shape, names, lines[at], lines[last], self._renamed(tokens, shape))
 
     def _renamed(self, tokens: Tokens, shape: float) -> float:
@@ -81,30 +82,40 @@ class Piece:
         if shape < LEAST:
             return 0.0
         wanted: dict[object, float] = dict.fromkeys(_patterns(self.tokens), 1.0)
-        return self._best(_patterns(tokens), wanted)[0]
+        return _best(_patterns(tokens), wanted, self._window)[0]
 
-    def _best(self, found: Iterable[object], wanted: Mapping[object, float]) -> tuple[float, int]:
-        """The largest share of ``wanted``, by weight, in one window, and where that begins."""
-        total = sum(wanted.values())
-        if not total:
-            return 0.0, 0
-        hits = [(at, item) for at, item in enumerate(found) if item in wanted]
-        inside: Counter[object] = Counter()
-        held = best = 0.0
-        start = place = 0
-        for at, item in hits:
-            if not inside[item]:
-                held += wanted[item]
-            inside[item] += 1
-            while hits[start][0] <= at - self._window:
-                gone = hits[start][1]
-                inside[gone] -= 1
-                if not inside[gone]:
-                    held -= wanted[gone]
-                start += 1
-            if held > best:
-                best, place = held, hits[start][0]
-        return min(best / total, 1.0), place
+
+def shared_words(wanted: Sequence[bytes], found: Sequence[bytes]) -> tuple[float, int]:
+    """The share of the ``wanted`` words that the best window of those ``found`` has; how many."""
+    weights: dict[object, float] = dict.fromkeys(wanted, 1.0)
+    share, _ = _best(found, weights, round(_SLACK * len(wanted)) + EXACT)
+    return share, round(share * len(weights))
+
+
+def _best(
+    found: Iterable[object], wanted: Mapping[object, float], window: int
+) -> tuple[float, int]:
+    """The largest share of ``wanted``, by weight, in one window, and where that begins."""
+    total = sum(wanted.values())
+    if not total:
+        return 0.0, 0
+    hits = [(at, item) for at, item in enumerate(found) if item in wanted]
+    inside: Counter[object] = Counter()
+    held = best = 0.0
+    start = place = 0
+    for at, item in hits:
+        if not inside[item]:
+            held += wanted[item]
+        inside[item] += 1
+        while hits[start][0] <= at - window:
+            gone = hits[start][1]
+            inside[gone] -= 1
+            if not inside[gone]:
+                held -= wanted[gone]
+            start += 1
+        if held > best:
+            best, place = held, hits[start][0]
+    return min(best / total, 1.0), place
 
 
 def _shingles(tokens: Sequence[bytes], length: int) -> Iterable[tuple[bytes, ...]]:

@@ -87,7 +87,7 @@ def family(path: str) -> Family:
 
 def is_prose(path: str) -> bool:
     """Whether the file ``path`` is for people to read alone."""
-    return PurePosixPath(path).suffix in (".md", ".rst", ".adoc")
+    return PurePosixPath(path).suffix in (".md", ".mdx", ".rst", ".adoc")
 
 
 def tokenize(kind: Family, text: bytes) -> Tokens:
@@ -143,6 +143,31 @@ def _without_docstrings(text: bytes) -> bytes:
             parts += [text[position : match.start()], b"\n" * match[0].count(b"\n")]
             position = match.end()
     return b"".join([*parts, text[position:]])
+
+
+_ESCAPE = re.compile(rb"\\[abfnrtv]")
+_WORD = re.compile(
+    rb"0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]{2,}|[A-Z]{2,}"
+)
+_SAID_ANYWHERE = frozenset(word.lower() for word in KEYWORDS) | frozenset(
+    b"int char str bool float long unsigned auto string dict tuple type null size len value data "
+    b"std include define ifdef endif".split()
+)
+_LEAST_NUMBER = 10
+
+
+def words(text: bytes) -> list[bytes]:
+    """What ``text`` says in any language: the words that its names, strings and comments are made
+    of, in lower case, and its numbers by their value; but for what every program says."""
+    found: list[bytes] = []
+    for word in _WORD.findall(_ESCAPE.sub(b" ", text)):
+        if not word[:1].isdigit():
+            found.append(word.lower())
+        elif b"." in word:
+            found.append(word)
+        elif (number := int(word, 16 if word[:2].lower() == b"0x" else 10)) >= _LEAST_NUMBER:
+            found.append(b"%d" % number)
+    return [word for word in found if word not in _SAID_ANYWHERE]
 
 
 def _is_name(token: bytes) -> bool:

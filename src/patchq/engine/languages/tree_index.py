@@ -26,7 +26,15 @@ from typing import Any
 from zlib import crc32
 
 from patchq.engine.languages.containment import SHAPE, Piece
-from patchq.engine.languages.tokens import Family, ShapeRows, Tokens, family, tokenize
+from patchq.engine.languages.tokens import (
+    Family,
+    ShapeRows,
+    Tokens,
+    family,
+    is_prose,
+    tokenize,
+    words,
+)
 from patchq.git.blobs import list_files, read_blobs
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
@@ -315,6 +323,7 @@ class FreshCode:
         self._trees = old, new
         self._rows = ShapeRows()
         self._shapes: dict[str, str] = {}
+        self._words: dict[str, list[bytes]] = {}
 
     def like(self, kind: Family, text: bytes) -> Iterator[tuple[str, bytes]]:
         """The files that have new code much like ``text``, names aside, with all their new code."""
@@ -332,6 +341,14 @@ class FreshCode:
         for path, fresh in self._fresh.items():
             if family(path) is kind and all(word in fresh for word in words):
                 yield path, fresh
+
+    def words(self) -> Iterator[tuple[str, list[bytes]]]:
+        """The files, but those for people alone, with the words that their new code is made of."""
+        for path, fresh in self._fresh.items():
+            if not is_prose(path):
+                if path not in self._words:
+                    self._words[path] = words(fresh)
+                yield path, self._words[path]
 
     def _shapes_of(self, kind: Family, path: str) -> str:
         if path not in self._shapes:
