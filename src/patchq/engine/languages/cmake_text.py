@@ -76,7 +76,7 @@ def blocks(content: bytes) -> list[Block]:
     """The blocks of a file, inner before outer; raises :class:`NotCMakeError`."""
     open_: list[CMakeCommand] = []
     found = []
-    for command in _commands(content.decode(errors="surrogateescape").removeprefix("\ufeff")):
+    for command in commands(content):
         if command.name in _CLOSED_BY:
             if not open_ or open_[-1].name not in _CLOSED_BY[command.name]:
                 raise NotCMakeError(f"{command.name}() closes nothing", command.first)
@@ -88,7 +88,9 @@ def blocks(content: bytes) -> list[Block]:
     return found
 
 
-def _commands(text: str) -> Iterator[CMakeCommand]:
+def commands(content: bytes) -> Iterator[CMakeCommand]:
+    """The calls of a file, in order; raises :class:`NotCMakeError`."""
+    text = content.decode(errors="surrogateescape").removeprefix("\ufeff")
     position, line, fresh = 0, 1, True
     name, first, depth, argument = "", 0, 0, None
     last: str | None = None

@@ -74,8 +74,8 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
         below = [one + part for one, part in zip(below, parts, strict=True)]
     else:
         inside = _in_brackets(code_lines(path, text)) if kind is Family.PYTHON else frozenset()
-        blocks = _blocks(path, text, lines) if kind is Family.OTHER else _Blocks()
-        below = list(_by_indentation(lines, inside, blocks))
+        known = blocks_of(path, text) if kind is Family.OTHER else Blocks()
+        below = list(_by_indentation(lines, inside, known))
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     for match in _NARROWED.finditer(text):
         below[bisect_right(starts, match.start()) - 1] += 1
@@ -192,9 +192,9 @@ def _in_brackets(lines: list[bytes]) -> frozenset[int]:
     return frozenset(inside)
 
 
-def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: _Blocks) -> Iterator[int]:
+def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: Blocks) -> Iterator[int]:
     """What indentation tells beside the ``blocks`` that words and brackets make."""
-    depths, guarding = blocks.around(len(lines))
+    depths, guarding = blocks.counts(len(lines))
     around: list[tuple[int, int]] = []  # indentation of what is open, and how many are by then
     below = 0
     dead: tuple[int, int] | None = None
@@ -230,14 +230,14 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class Blocks:
     """The blocks of a text, however they are indented; whether they ``are_all`` that it has."""
 
     found: Sequence[_Block] = ()
     are_all: bool = False
 
-    def around(self, count: int) -> tuple[list[int], list[int]]:
-        """In how many blocks each line is, and in how many that are conditional."""
+    def counts(self, count: int) -> tuple[list[int], list[int]]:
+        """In how many blocks each of so many lines is, and in how many that are conditional."""
         depths, guarding = [0] * (count + 1), [0] * (count + 1)
         for block in self.found:
             for number in range(block.first + 1, block.last):
@@ -245,20 +245,30 @@ class _Blocks:
                 guarding[number] += block.guards
         return depths, guarding
 
+    def around(self, number: int) -> tuple[int, ...]:
+        """Where the blocks around a line begin."""
+        return tuple(sorted(each.first for each in self.found if each.first < number < each.last))
 
-def _blocks(path: str, text: bytes, lines: list[bytes]) -> _Blocks:
+    def end(self, first: int) -> int:
+        """Where the block ends that begins on a line; there, if none does."""
+        return max((each.last for each in self.found if each.first == first), default=first)
+
+
+@lru_cache(maxsize=16)
+def blocks_of(path: str, text: bytes) -> Blocks:
     """The blocks of CMake, make and shells; none if they do not match."""
+    lines = text.split(b"\n")
     if is_cmake(path):
         try:
             found = [each for each in blocks(text) if each.opened.name != "block"]
         except NotCMakeError:
-            return _Blocks()
-        return _Blocks([_Block(b.opened.first - 1, b.closed.last - 1) for b in found], are_all=True)
+            return Blocks()
+        return Blocks([_Block(b.opened.first - 1, b.closed.last - 1) for b in found], are_all=True)
     words = _by_words(lines)
     if words is None or not is_shell(path, text):
-        return _Blocks(words or ())
+        return Blocks(words or ())
     groups = _by_groups(lines)
-    return _Blocks(words) if groups is None else _Blocks([*words, *groups], are_all=True)
+    return Blocks(words) if groups is None else Blocks([*words, *groups], are_all=True)
 
 
 def is_shell(path: str, text: bytes) -> bool:

@@ -17,7 +17,7 @@ from patchq.engine.judge.landing.file_lines import (
     stands_at,
     words_in,
 )
-from patchq.engine.judge.landing.headings import SWITCH_KEY, is_under_the_same
+from patchq.engine.judge.landing.headings import SWITCH_KEY, is_section, is_under_the_same
 from patchq.engine.series.hunks import common_ends, occurrences
 
 _PASSES = re.compile(
@@ -98,6 +98,7 @@ def _runs_as_before(
     return number not in then.live or (
         not then.is_narrower(number, now, places)
         and any(is_under_the_same(then, number, now, place) for place in places)
+        and then.keeps_names(number, now, places)
         and not any(_is_taken_back(place, fresh, now) for place in places)
     )
 
@@ -121,7 +122,7 @@ def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Itera
     number = place + step
     while 0 <= number < len(now.raw) and (number in fresh or not now[number]):
         item = now[number if step > 0 else number + 1]  # of a list in YAML: not the same block
-        if item.startswith(b"- "):
+        if item.startswith(b"- ") or is_section(now, number):
             return
         if now[number] and (len(now.indent(number)) < indent or now.is_apart(number, place)):
             return

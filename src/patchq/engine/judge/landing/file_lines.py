@@ -10,6 +10,7 @@ from hashlib import sha1
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
+from patchq.engine.judge.landing.names import FileNames
 from patchq.engine.languages.flow import conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.matching import SequenceMatcher
@@ -88,6 +89,10 @@ class FileLines:
         before = self._conditions[number]
         return all(now._conditions[place] > before for place in places)
 
+    def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
+        """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
+        return any(self._names.keeps(number, now._names, place) for place in places)
+
     def is_apart(self, number: int, place: int) -> bool:
         """Whether a line is inside of a definition that another line is outside of."""
         around = self._outline.around(number, number) if self._outline else None
@@ -132,6 +137,10 @@ class FileLines:
     def live(self) -> frozenset[int]:
         """The lines that do something."""
         return live_lines(self.path, self._text)
+
+    @cached_property
+    def _names(self) -> FileNames:
+        return FileNames(self.path, self._text)
 
     @cached_property
     def _outline(self) -> Outline | None:

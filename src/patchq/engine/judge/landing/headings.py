@@ -26,6 +26,11 @@ HEADED = _SECTIONED | _YAML | {".properties"}
 """Files in which lines mean what the head of their section makes of them."""
 
 
+def is_section(lines: FileLines, number: int) -> bool:
+    """Whether a line begins a section."""
+    return lines.suffix in _SECTIONED and _SECTION.match(lines.raw[number]) is not None
+
+
 def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) -> bool:
     """Whether line ``number`` of ``then`` has the names above it that it has at ``place`` now.
 

@@ -1,0 +1,166 @@
+"""A line that stands as it landed, while what it is part of lost its name to another line."""
+
+from __future__ import annotations
+
+import pytest
+
+from patchq.engine.judge.landing.effect import is_in_effect
+
+PYTHON = (
+    "import os\n\nLIMIT = 4\n\n\nclass Conn:\n    def open(self, host):\n        a(host)\n"
+    "        LINE(host)\n        b(host)\n\n    def close(self):\n        c()\n\n\n"
+    "def total(conns):\n    return sum(conns)\n"
+)
+NEW_OPEN = "    def open(self, host):\n        return engine.open(host)\n"
+VALUE = "import os\n\nx = 1\nLINE = 64\n\n\ndef total(conns):\n    return sum(conns)\n"
+C = (
+    '#include "net.h"\n\n#define DEPTH 4\n\nint\nconn_open(struct conn *c)\n{\n\ta(c);\n'
+    "\tLINE(c);\n\tb(c);\n\treturn 0;\n}\n\nvoid\nconn_close(struct conn *c)\n{\n\tz(c);\n}\n"
+)
+HEAD = "int\nconn_open(struct conn *c)\n"
+MACRO = "#define A 1\n#define LINE 64\n#define B 2\nint f(void);\n"
+CPP = "int Pool::take(int n)\n{\n\ta(n);\n\tLINE(n);\n\treturn n;\n}\n"
+SHELL = "jobs=1\nbuild() {\n\tprepare\n\tLINE\n\tstrip app\n}\n\nbuild\n"
+SETTING = "a=1\nLINE=2\nb=3\nrun $a $LINE $b\n"
+CMAKE = "function(build x)\n  a(x)\n  LINE(x)\n  b(x)\nendfunction()\nbuild(y)\n"
+SET = "set(A 1)\nset(LINE b.c)\nset(B 2)\nadd_library(core ${LINE})\n"
+OPTIONS = "add_library(core a.c)\ntarget_compile_options(core PRIVATE LINE)\nuse(core)\n"
+MAKE = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\tar\n"
+RULE = "all: lib\n\tcc\n\nlib:\n\tar\n\tLINE\n\tranlib\n"
+YAML = "on: push\njobs:\n  build:\n    steps:\n    - run: a\n    - run: LINE\n    - run: b\n"
+JSON = '{\n  "a": {\n    "x": 1,\n    "LINE": 2,\n    "y": 3\n  },\n  "b": [\n    4\n  ]\n}\n'
+TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "old", "new"),
+    [
+        # a function of the class, of the module, the class itself
+        ("f.py", PYTHON, "\n\ndef total", f"{NEW_OPEN}\n\ndef total"),
+        ("f.py", PYTHON, "    def close", "    open = engine_open\n\n    def close"),
+        ("f.py", PYTHON, "    def close", "    from engine import open\n\n    def close"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nclass Conn:\n    pass\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nConn.open = engine_open\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nsetattr(Conn, 'open', fast)\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\ndel Conn.open\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nConn, other = fast, 1\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nfrom fast import Fast as Conn\n\n\ndef total"),
+        ("f.py", VALUE, "\n\ndef total", "LINE = 10\n\n\ndef total"),
+        ("f.py", VALUE, "\n\ndef total", "LINE: int = 10\n\n\ndef total"),
+        ("f.py", VALUE, "sum(conns)\n", "sum(conns)\n\n\ndel LINE\n"),
+        # C: a macro takes the name, or another function does
+        ("f.c", C, f"{HEAD}{{", f"{HEAD}{{\n\treturn fast(c);\n}}\n\nint\nconn_open_old(c)\n{{"),
+        ("f.c", C, "#define DEPTH", "#define LINE(c) ((void)0)\n#define DEPTH"),
+        ("f.c", C, "void\nconn_close", "#define conn_open fast_open\n\nvoid\nconn_close"),
+        ("f.h", MACRO, "int f", "#undef LINE\n#define LINE 16\nint f"),
+        # build files and scripts
+        ("f.sh", SHELL, "\nbuild\n", "\nbuild() {\n\tninja\n}\n\nbuild\n"),
+        ("f.sh", SHELL, "\nbuild\n", "\nfunction build\n{\n\tninja\n}\n\nbuild\n"),
+        ("f.sh", SHELL, "\nbuild\n", "\nunset -f build\nbuild\n"),
+        ("f.sh", SHELL, "build() {\n", "build() {\n\tninja\n}\n\nold_build() {\n"),
+        ("f.sh", SETTING, "b=3\n", 'b=3\nexport LINE="x y"\n'),
+        ("f.sh", SETTING, "b=3\n", "b=3\nunset LINE\n"),
+        ("f.cmake", CMAKE, "build(y)", "macro(BUILD x)\nendmacro()\nbuild(y)"),
+        ("f.cmake", SET, "add_library", "set(LINE old.c)\nadd_library"),
+        ("f.cmake", SET, "add_library", "unset(LINE)\nadd_library"),
+        (
+            "CMakeLists.txt",
+            OPTIONS,
+            "use(core)",
+            'set_target_properties(core\n  PROPERTIES COMPILE_OPTIONS "")\nuse(core)',
+        ),
+        ("Makefile", MAKE, "lib:", "LINE := 3\nlib:"),
+        ("Makefile", RULE, "\tranlib\n", "\tranlib\n\nlib:\n\tninja\n"),
+        # keys
+        ("f.yaml", YAML, "    - run: b\n", "    - run: b\n  build:\n    steps: []\n"),
+        ("f.json", JSON, '    "y": 3\n', '    "y": 3,\n    "LINE": 4\n'),
+        ("f.json", JSON, '  "b": [', '  "a": {},\n  "b": ['),
+        ("f.ini", TOML, "[b]", "[c]\n[a]\nLINE = 3\n[b]"),
+    ],
+)
+def test_another_line_took_the_name(path: str, then: str, old: str, new: str) -> None:
+    assert not _is_kept(path, then, old, new)
+
+
+def _is_kept(path: str, then: str, old: str, new: str) -> bool:
+    """Whether the line is in effect yet after one edit of the text below or around it."""
+    assert old in then
+    now = then.replace(old, new)
+    without = "".join(line for line in then.splitlines(keepends=True) if "LINE" not in line)
+    return is_in_effect(path, without.encode(), then.encode(), now.encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "old", "new"),
+    [
+        # built on, in another scope, or an alternative to it
+        ("f.py", PYTHON, "\n\ndef total", "\n\nConn.open = traced(Conn.open)\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nclass Conn(Conn):\n    x = 1\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", f"\n\nclass Fast(Conn):\n{NEW_OPEN}\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\nif os.x:\n    Conn = Fast\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\ndef patch():\n    Conn.open = x\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\ndef other():\n    Conn = 1\n\n\ndef total"),
+        ("f.py", PYTHON, "\n\ndef total", "\n\ndef open(x):\n    pass\n\n\ndef total"),
+        (
+            "f.py",
+            PYTHON,
+            "    def close",
+            "    @open.setter\n    def open(self):\n        pass\n\n    def close",
+        ),
+        (
+            "f.py",
+            PYTHON,
+            "    def close",
+            "    @open.register(int)\n    def _(self):\n        x()\n\n    def close",
+        ),
+        ("f.py", PYTHON, "    def open", "    @overload\n    def open(self): ...\n\n    def open"),
+        ("f.py", PYTHON, "class Conn", "class Conn: ...\n\n\nclass Conn"),
+        ("f.py", PYTHON, "class Conn:", "class Conn:\n    x = 1\n"),
+        ("f.py", PYTHON, "class Conn:", "class Link:"),
+        ("f.py", VALUE, "sum(conns)\n", "sum(conns)\n\n\nLINE = max(LINE, 10)\n"),
+        ("f.py", VALUE, "\n\ndef total", "LINE += 10\n\n\ndef total"),
+        ("f.py", VALUE, "\n\ndef total", "LINE: int\n\n\ndef total"),
+        ("f.py", VALUE, "    return", "    LINE = 5\n    return"),
+        (
+            "f.py",
+            VALUE,
+            "\n\ndef total",
+            "try:\n    import x\nexcept A:\n    LINE = 1\n\n\ndef total",
+        ),
+        ("f.c", C, "conn_open", "conn_begin"),
+        ("f.c", C, "void\nconn_close", "#define conn_reopen fast_open\n\nvoid\nconn_close"),
+        ("f.cpp", CPP, "int Pool", "int Pool::take(char n)\n{\n\treturn n;\n}\n\nint Pool"),
+        (
+            "f.cpp",
+            CPP,
+            "return n;\n}\n",
+            "return n;\n}\n\nint Pool::take(char n)\n{\n\treturn n;\n}\n",
+        ),
+        ("f.h", MACRO, "int f", "#ifdef SMALL\n#undef LINE\n#define LINE 16\n#endif\nint f"),
+        ("f.sh", SHELL, "\nbuild\n", "\nif old; then\nbuild() {\n\tninja\n}\nfi\nbuild\n"),
+        ("f.sh", SHELL, "build", "compile"),
+        ("f.sh", SETTING, "b=3\n", 'b=3\nLINE="$LINE 4"\n'),
+        ("f.sh", SETTING, "b=3\n", "b=3\nLINE=4 other\n"),
+        ("f.sh", SETTING, "b=3\n", "b=3\nif old; then\n\tLINE=4\nfi\n"),
+        ("f.cmake", SET, "add_library", "set(LINE ${LINE} c.c)\nadd_library"),
+        ("f.cmake", SET, "add_library", "list(APPEND LINE c.c)\nadd_library"),
+        ("f.cmake", SET, "add_library", "if(OLD)\nset(LINE c.c)\nendif()\nadd_library"),
+        ("f.cmake", SET, "add_library", "set(LINE c.c CACHE STRING x)\nadd_library"),
+        ("f.cmake", SET, "add_library", "function(f)\nset(LINE c.c)\nendfunction()\nadd_library"),
+        (
+            "CMakeLists.txt",
+            OPTIONS,
+            "use(core)",
+            'set_target_properties(core PROPERTIES COMPILE_FLAGS "")\nuse(core)',
+        ),
+        ("Makefile", MAKE, "lib:", "LINE += 3\nLINE ?= 4\nLINE := x $(LINE)\nlib:"),
+        ("Makefile", RULE, "\tranlib\n", "\tranlib\n\nlib: more.o\n"),
+        ("Makefile", RULE, "lib", "archive"),
+        ("f.yaml", YAML, "    - run: b\n", "    - run: b\n  test:\n    steps:\n    - run: LINE\n"),
+        ("f.yaml", YAML, "    - run: b\n", "    - run: b\n---\njobs:\n  build: x\n"),
+        ("f.json", JSON, '  "b": [', '  "c": {\n    "LINE": 4\n  },\n  "b": ['),
+        ("f.toml", TOML, "[b]", "[c]\nLINE = 3\n[[d]]\nLINE = 1\n[[d]]\nLINE = 2\n[b]"),
+    ],
+)
+def test_the_name_is_kept(path: str, then: str, old: str, new: str) -> None:
+    assert _is_kept(path, then, old, new)
