@@ -8,6 +8,7 @@ from typing import TypeVar
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
+from patchq.engine.judge.landing.unused import UnusedName
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -100,7 +101,7 @@ class EvidenceMaker:
             elif any(trail.fate is LandedState.OVERRULED for trail in group):
                 text = (
                     f"{count} of {total} hunks landed here; "
-                    "lines of theirs were switched off since, or depend on more conditions"
+                    "lines of theirs may do nothing any more, or not in every case"
                 )
             elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
                 text = f"{count} of {total} hunks landed here; what they remove exists elsewhere"
@@ -141,7 +142,7 @@ class EvidenceMaker:
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         overruled = [t for t in trails if t.fate is LandedState.OVERRULED and t.undone]
         for commit, group in by_commit((t.undone, t) for t in overruled):
-            text = f"switched lines of {_hunks(group)} off, or put them on a condition"
+            text = f"switched lines of {_hunks(group)} off, on a condition perhaps"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         changed = [t for t in trails if t.fate is LandedState.REWRITTEN and t.undone]
         for commit, group in by_commit((t.undone, t) for t in changed):
@@ -197,6 +198,19 @@ class EvidenceMaker:
             )
             for commit, paths in found
         )
+
+    def unused(self, found: Sequence[UnusedName]) -> tuple[Evidence, ...]:
+        """One piece of evidence a name that nothing uses any more, or that another thing has."""
+        evidence = {}
+        for item in found:
+            about = f"{item.name}, which lines of {hunk_words(item.trail)} are part of"
+            if item.taker:
+                text, files = f"{about}, is in {item.taker} now", (item.taker,)
+            else:
+                text, files = f"nothing uses {about}: {item.user} was the last", (item.user,)
+            kind = EvidenceKind.UNREFERENCED
+            evidence[text] = self._span.evidence(kind, text, item.commit, paths=files)
+        return tuple(evidence.values())
 
     def unreferenced(self, lost: Sequence[LostReference]) -> tuple[Evidence, ...]:
         """One piece of evidence a file that nothing names any more."""

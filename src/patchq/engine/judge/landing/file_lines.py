@@ -91,7 +91,7 @@ class FileLines:
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
-        return any(self._names.keeps(number, now._names, place) for place in places)
+        return any(self.names.keeps(number, now.names, place) for place in places)
 
     def is_apart(self, number: int, place: int) -> bool:
         """Whether a line is inside of a definition that another line is outside of."""
@@ -139,7 +139,8 @@ class FileLines:
         return live_lines(self.path, self._text)
 
     @cached_property
-    def _names(self) -> FileNames:
+    def names(self) -> FileNames:
+        """The names that the file binds."""
         return FileNames(self.path, self._text)
 
     @cached_property

@@ -68,9 +68,15 @@ class FileNames:
             if each.name not in left
         ) and now._taken(place, after) <= self._taken(number, before)
 
-    def names(self, number: int) -> list[Bound]:
-        """What a line is part of, or binds."""
-        return self._around(number)
+    def written_out(self, number: int) -> set[str]:
+        """The names of what a line is part of, or binds, if what uses it has to write them."""
+        if _reader(self._path, self._text) not in (_c, _cmake, _make, _shell):
+            return set()
+        return {_symbol(each.name) for each in self._around(number)}
+
+    def has(self, name: str) -> bool:
+        """Whether the file binds what others write as ``name``."""
+        return any(_symbol(each.name) == name for each in self._bound)
 
     def _around(self, number: int) -> list[Bound]:
         return [each for each in self._bound if each.holds and each.first <= number <= each.last]
@@ -103,6 +109,11 @@ class FileNames:
 
 
 _CALLED = re.compile(r"(\w+)\s*\(")
+
+
+def _symbol(name: str) -> str:
+    """A name as others write it."""
+    return name.rpartition("::")[2].split(" ")[0].rstrip("():")
 
 
 def _reader(path: str, text: bytes) -> Callable[[str, bytes], Iterator[Bound]] | None:

@@ -1,0 +1,151 @@
+"""Does anything still use what a landed line is part of?
+
+Upstream may leave a function, a target or a variable as it is, and use another one instead, or give
+its name to another. The fix stands in it, and does nothing any more. Asked of C, CMake, make and
+shells, where a name has to be written out to be used. That nothing does may have other reasons: it
+is one to look at the patch, and no more.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from patchq.engine.judge.landing.file_lines import file_lines
+from patchq.engine.judge.landing.hunk_history import HunkHistory
+from patchq.engine.languages.named import definitions
+from patchq.engine.languages.tokens import family, is_prose
+from patchq.engine.series.hunks import common_ends
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Entries
+from patchq.git.search import lines_with_texts
+from patchq.model.ids import TreeId
+
+
+@dataclass(frozen=True)
+class UnusedName:
+    """A name that nothing uses any more: the last file that did, and the commit that ended it.
+
+    Or ``taker`` is a file that has another thing of that name now.
+    """
+
+    trail: HunkHistory
+    name: str
+    user: str = ""
+    commit: CommitInfo | None = None
+    taker: str = ""
+
+
+class Unused:
+    """Looks for them on one span.
+
+    ``ours`` are the files on the new base by the patch's own paths, ``places`` their paths there.
+    """
+
+    def __init__(self, span: UpstreamRange, ours: Entries, places: Mapping[str, str | None]):
+        self._span = span
+        self._git = span.store.git
+        self._objects = span.store.objects
+        self._ours = ours
+        self._places = places
+
+    def find(self, trails: Sequence[HunkHistory]) -> tuple[UnusedName, ...]:
+        """What the landed ones of ``trails`` are part of, and nothing uses."""
+        asked = [
+            (trail, path, name)
+            for trail in trails
+            if trail.has_landed and len(trail.unit.paths) == 1
+            for path in trail.unit.paths
+            for name in self._names(trail, path)
+            if not _uses(path, self._objects.blob(self._ours.get(path)), name)
+        ]
+        used = self._users(self._span.new.tree, asked)
+        return tuple(
+            found
+            for trail, path, name in asked
+            if (found := self._unused(trail, path, name, used[name])) is not None
+        )
+
+    def _names(self, trail: HunkHistory, path: str) -> Collection[str]:
+        """What the lines that a unit adds are part of."""
+        before, after = (
+            self._objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after)
+        )
+        lines = file_lines(path, after)
+        head, tail = common_ends(file_lines(path, before).raw, lines.raw)
+        added = range(head, len(lines.raw) - tail)
+        return dict.fromkeys(name for number in added for name in lines.names.written_out(number))
+
+    def _users(
+        self, tree: TreeId, asked: Sequence[tuple[HunkHistory, str, str]]
+    ) -> dict[str, frozenset[str]]:
+        """The files of ``tree`` that use each name; most are used close by, so that is where to
+        look first."""
+        users: dict[str, set[str]] = {name: set() for _, _, name in asked}
+        own = {(self._places.get(path) or path, name) for _, path, name in asked}
+        beside = {folder for path, _ in own if (folder := posixpath.dirname(path))}
+        for below in (beside, ()):
+            left = {name.encode("latin-1") for name, files in users.items() if not files}
+            for path, line in lines_with_texts(self._git, tree, left, below) if left else ():
+                for name in () if is_prose(path) else left:
+                    if (path, name.decode("latin-1")) not in own and _names_it(name).search(line):
+                        users[name.decode("latin-1")].add(path)
+        return {name: frozenset(files) for name, files in users.items()}
+
+    def _unused(
+        self, trail: HunkHistory, path: str, name: str, users: frozenset[str]
+    ) -> UnusedName | None:
+        landed = next((s for s in trail.steps if s.commit == trail.landed), None)
+        tree = landed.commit.tree if landed else self._span.old.tree
+        then = self._objects.blob(landed.entries.get(path) if landed else trail.unit.before[path])
+        if not file_lines(path, self._objects.blob(self._ours.get(path))).names.has(name):
+            taker = next((user for user in sorted(users) if self._took(user, name, tree, path)), "")
+            return UnusedName(trail, name, taker=taker) if taker else None
+        if users:
+            return None
+        before = self._users(tree, [(trail, path, name)])[name]
+        user = path if _uses(path, then, name) else min(before, default="")
+        return UnusedName(trail, name, user, self._end(user, name)) if user else None
+
+    def _took(self, user: str, name: str, then: TreeId, path: str) -> bool:
+        """Whether ``user`` defines the name on the new base, and did not in the tree of then."""
+        new, old = (
+            self._objects.content(tree, user) or b"" for tree in (self._span.new.tree, then)
+        )
+        kind = family(path)
+        return bool(definitions(user, new, name, kind)) and not definitions(user, old, name, kind)
+
+    def _end(self, user: str, name: str) -> CommitInfo | None:
+        def is_over(commit: CommitInfo) -> bool:
+            return not _uses(user, self._objects.content(commit.tree, user) or b"", name)
+
+        return self._span.since((user,), is_over)
+
+
+def _uses(path: str, text: bytes, name: str) -> bool:
+    """Whether a file has the name outside of what it stands for, and of its declarations."""
+    pattern = _names_it(name.encode("latin-1"))
+    if not pattern.search(text):
+        return False
+    lines = file_lines(path, text)
+    return any(
+        pattern.search(line) and name not in lines.names.written_out(number)
+        for number, line in enumerate(lines.raw)
+    )
+
+
+@lru_cache(maxsize=256)
+def _names_it(name: bytes) -> re.Pattern[bytes]:
+    """A line with the name that does not just declare a function."""
+    word = rb"(?<!\w)" + re.escape(name) + rb"(?!\w)"
+    return re.compile(
+        rb"^(?!\s*(?!return\b|else\b|case\b|goto\b)\w[\w\s*&:<>,\[\]]*[\s*&]"
+        + word
+        + rb"\s*\([^;{}=]*;?\s*$).*"
+        + word,
+        re.MULTILINE,
+    )
