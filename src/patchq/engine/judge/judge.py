@@ -26,7 +26,7 @@ from patchq.engine.judge.landing.hunk_history import (
     without_lost_source,
 )
 from patchq.engine.judge.landing.moved_removals import Removals
-from patchq.engine.judge.landing.unused import Unused
+from patchq.engine.judge.landing.unused import Unused, without_effect
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
@@ -309,8 +309,7 @@ class Judge:
         *,
         undoing: bool = True,
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
-        """The trails of the units, and what shows that upstream only moved what they take out, or
-        left what they are part of unused."""
+        """The trails of the units, and what shows that they were not just merged."""
         trails = self._walker.follow(units, states, facts.entries, undoing=undoing)
         trails = self._hidden.find(trails, facts.case.applied, facts.entries)
         places = {path: place.new for path, place in facts.placements.items()}
@@ -323,15 +322,9 @@ class Judge:
             for trail in trails
         ]
         unused = Unused(self._span, facts.entries, places).find(marked)
-        idle = {item.trail.unit for item in unused}
-        marked = [
-            replace(trail, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
-            if trail.unit in idle
-            else trail
-            for trail in marked
-        ]
         shown = map(self._evidence.still_there, standing)
-        return marked, (*chain.from_iterable(shown), *self._evidence.unused(unused))
+        items = (*chain.from_iterable(shown), *self._evidence.unused(unused))
+        return without_effect(marked, unused), items
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False

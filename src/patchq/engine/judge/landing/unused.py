@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from patchq.engine.judge.landing.file_lines import file_lines
-from patchq.engine.judge.landing.hunk_history import HunkHistory
+from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.languages.named import definitions
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
+from patchq.git.merge import MergeState
 from patchq.git.objects import Entries
 from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
@@ -38,6 +39,19 @@ class UnusedName:
     user: str = ""
     commit: CommitInfo | None = None
     taker: str = ""
+
+
+def without_effect(
+    trails: Iterable[HunkHistory], unused: Iterable[UnusedName]
+) -> list[HunkHistory]:
+    """``trails``, those marked whose lines are part of what is ``unused``."""
+    idle = {item.trail.unit for item in unused}
+    return [
+        replace(trail, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
+        if trail.unit in idle
+        else trail
+        for trail in trails
+    ]
 
 
 class Unused:
