@@ -316,15 +316,12 @@ class Judge:
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {item.trail.unit for item in standing}
         marked = [
-            replace(trail, fate=LandedState.ELSEWHERE)
-            if trail.unit in moved
-            else without_lost_source(trail, places)
+            trail.only_moved if trail.unit in moved else without_lost_source(trail, places)
             for trail in trails
         ]
         unused = Unused(self._span, facts.entries, places).find(marked)
-        shown = map(self._evidence.still_there, standing)
-        items = (*chain.from_iterable(shown), *self._evidence.unused(unused))
-        return without_effect(marked, unused), items
+        shown = chain.from_iterable(map(self._evidence.still_there, standing))
+        return without_effect(marked, unused), (*shown, *self._evidence.unused(unused))
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False

@@ -75,6 +75,20 @@ class Tokens:
         return tuple(map(_shape, self.texts))
 
 
+_FOR_PEOPLE = frozenset(
+    [
+        "README",
+        "CHANGES",
+        "CHANGELOG",
+        "NEWS",
+        "HISTORY",
+        "AUTHORS",
+        "TODO",
+        "INSTALL",
+        "LICENSE",
+        "COPYING",
+    ]
+)
 _TEMPLATES = frozenset({".in", ".jinja", ".jinja2", ".j2", ".tmpl", ".tpl", ".template", ".mako"})
 
 
@@ -87,7 +101,8 @@ def family(path: str) -> Family:
 
 def is_prose(path: str) -> bool:
     """Whether the file ``path`` is for people to read alone."""
-    return PurePosixPath(path).suffix in (".md", ".mdx", ".rst", ".adoc")
+    file = PurePosixPath(path)
+    return file.suffix in (".md", ".mdx", ".rst", ".adoc") or file.stem in _FOR_PEOPLE
 
 
 def tokenize(kind: Family, text: bytes) -> Tokens:

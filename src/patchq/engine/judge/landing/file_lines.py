@@ -11,10 +11,10 @@ from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.judge.landing.names import FileNames
+from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.languages.flow import conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.matching import SequenceMatcher
-from patchq.engine.languages.nesting import nesting
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.judge.landing.file_lines import FileLines
-from patchq.engine.languages.nesting import indent_of
+from patchq.engine.judge.landing.nesting import indent_of
 from patchq.engine.languages.tokens import Family
 
 _DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")

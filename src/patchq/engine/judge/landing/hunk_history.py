@@ -69,6 +69,16 @@ class HunkHistory:
         )
 
     @property
+    def only_moved(self) -> HunkHistory:
+        """The same, if what the unit takes out stands in another place."""
+        return replace(self, fate=LandedState.ELSEWHERE)
+
+    @property
+    def without_effect(self) -> HunkHistory:
+        """The same, if the lines of the unit do nothing any more."""
+        return replace(self, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
+
+    @property
     def ended_by(self) -> CommitInfo | None:
         """The commit from which on the unit is in the state it has at the end.
 
@@ -96,9 +106,7 @@ def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) ->
         after and family(path) is not Family.OTHER and family(after) is Family.OTHER
         for path, after in new
     )
-    if not lost or not trail.has_landed:
-        return trail
-    return replace(trail, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
+    return trail.without_effect if lost and trail.has_landed else trail
 
 
 def last_empty(steps: Sequence[CommitState]) -> int | None:

@@ -11,17 +11,16 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from patchq.engine.judge.landing.file_lines import file_lines
-from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
+from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.languages.named import definitions
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.merge import MergeState
 from patchq.git.objects import Entries
 from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
@@ -46,12 +45,7 @@ def without_effect(
 ) -> list[HunkHistory]:
     """``trails``, those marked whose lines are part of what is ``unused``."""
     idle = {item.trail.unit for item in unused}
-    return [
-        replace(trail, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
-        if trail.unit in idle
-        else trail
-        for trail in trails
-    ]
+    return [trail.without_effect if trail.unit in idle else trail for trail in trails]
 
 
 class Unused:

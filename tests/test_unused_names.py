@@ -1,0 +1,114 @@
+"""A fix that landed in what nothing uses any more: no silent retirement."""
+
+from __future__ import annotations
+
+import pytest
+from judging import judged, shown
+from miniature import Edits, MakeMiniature
+
+from patchq.model.verdict import EvidenceKind, Verdict
+
+C = (
+    '#include "net.h"\n\nint\nconn_open(struct conn *c)\n{\n\tfirst(c);\n\tsecond(c);\n'
+    "\treturn 0;\n}\n\nint\nconn_close(struct conn *c)\n{\n\treturn drop(c);\n}\n"
+)
+FIXED = C.replace("\tsecond", "\tset_timeout(c, 5);\n\tsecond")
+HEADER = "int\t conn_open(struct conn *);\nint\t conn_close(struct conn *);\n"
+MAIN = "int\nmain(void)\n{\n\tstruct conn *c = make();\n\n\treturn conn_open(c);\n}\n"
+OTHER = (
+    '#include "net.h"\n\nint\nconn_open(struct conn *c)\n{\n\treturn engine_open(c->engine);\n}\n'
+)
+SHELL = "build() {\n\tprepare\n\tmake\n}\n\nbuild\nstrip app\n"
+SET = "project(x)\nset(SRCS a.c)\nset(MORE c.c)\nadd_library(x ${SRCS} ${MORE})\n"
+RULE = "all: check\n\tcc\n\ncheck: lib\n\tone\n\ttwo\n\nlib:\n\tar\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "fixed", "later", "used"),
+    [
+        # another function is called instead; only a declaration is left
+        ({"c.c": C}, FIXED, {"main.c": MAIN.replace("conn_open", "fast_open")}, False),
+        ({"c.c": C}, FIXED, {"main.c": None, "c.c": FIXED + "/* no more */\n"}, False),
+        # all calls were renamed with it
+        (
+            {"c.c": C},
+            FIXED,
+            {
+                path: text.replace("conn_open", "conn_begin")
+                for path, text in {"c.c": FIXED, "main.c": MAIN, "net.h": HEADER}.items()
+            },
+            True,
+        ),
+        # another file has a function of that name
+        (
+            {"c.c": C},
+            FIXED,
+            {"c.c": FIXED.replace("conn_open", "conn_open_old"), "fast.c": OTHER},
+            False,
+        ),
+        ({"c.c": C}, FIXED, {"main.c": MAIN.replace("return conn", "go(&conn")}, True),
+        ({"c.c": C}, FIXED, {"c.c": FIXED + MAIN.replace("main", "more"), "main.c": None}, True),
+        # what nothing used when it landed was for others from the start
+        ({"c.c": C, "main.c": None}, FIXED, {"README": "Text.\n"}, True),
+        # scripts and build files
+        (
+            {"b.sh": SHELL},
+            SHELL.replace("\tmake", "\tulimit -n 9\n\tmake"),
+            {"b.sh": SHELL.replace("\tmake", "\tulimit -n 9\n\tmake").replace("\nbuild\n", "\n")},
+            False,
+        ),
+        (
+            {"CMakeLists.txt": SET},
+            SET.replace("a.c", "a.c b.c"),
+            {
+                "CMakeLists.txt": SET.replace("a.c", "a.c b.c").replace(
+                    "x ${SRCS}", "x ${CORE_SRCS}"
+                )
+            },
+            False,
+        ),
+        (
+            {"CMakeLists.txt": SET},
+            SET.replace("a.c", "a.c b.c"),
+            {"CMakeLists.txt": SET.replace("a.c", "a.c b.c").replace("x ${SRCS}", "y ${SRCS}")},
+            True,
+        ),
+        (
+            {"Makefile": RULE},
+            RULE.replace("\ttwo", "\tthree\n\ttwo"),
+            {"Makefile": RULE.replace("\ttwo", "\tthree\n\ttwo").replace("all: check", "all: lib")},
+            False,
+        ),
+    ],
+)
+def test_what_nothing_uses(
+    miniature: MakeMiniature, files: Edits, fixed: str, later: Edits, used: bool
+) -> None:
+    upstream = miniature()
+    start = {"main.c": MAIN, "net.h": HEADER, "README": "Made by conn_open.\n"} | dict(files)
+    upstream.commit("Start (#1)", {path: text for path, text in start.items() if text})
+    upstream.tag("v1")
+    path = next(iter(files))
+    patch = upstream.patch("v1", {path: fixed})
+    upstream.commit("Fix it (#2)", {path: fixed})
+    upstream.commit("Do it otherwise (#3)", later)
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is (Verdict.UPSTREAMED if used else Verdict.SUPERSEDED)
+    assert bool(shown(report, EvidenceKind.UNREFERENCED)) is not used
+
+
+def test_who_used_it_last(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"src/c.c": C, "main.c": MAIN, "net.h": HEADER})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"src/c.c": FIXED})
+    upstream.commit("Fix it (#2)", {"src/c.c": FIXED})
+    upstream.commit("Call another one (#3)", {"main.c": MAIN.replace("conn_open", "fast_open")})
+    upstream.commit("More (#4)", {"main.c": MAIN.replace("conn_open", "faster_open")})
+    upstream.tag("v2")
+    (found,) = shown(judged(upstream, patch).report, EvidenceKind.UNREFERENCED)
+    assert found.subject == "Call another one (#3)"
+    assert found.text == (
+        "nothing uses conn_open, which lines of src/c.c hunk 1 are part of: main.c was the last"
+    )
