@@ -13,6 +13,7 @@ PYTHON = (
 )
 NEW_OPEN = "    def open(self, host):\n        return engine.open(host)\n"
 VALUE = "import os\n\nx = 1\nLINE = 64\n\n\ndef total(conns):\n    return sum(conns)\n"
+IMPORTS = "from a import (\n    A,\n    LINE,\n    B,\n    Other,\n)\n\nx = 1\n"
 C = (
     '#include "net.h"\n\n#define DEPTH 4\n\nint\nconn_open(struct conn *c)\n{\n\ta(c);\n'
     "\tLINE(c);\n\tb(c);\n\treturn 0;\n}\n\nvoid\nconn_close(struct conn *c)\n{\n\tz(c);\n}\n"
@@ -127,6 +128,7 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
             "\n\ndef total",
             "try:\n    import x\nexcept A:\n    LINE = 1\n\n\ndef total",
         ),
+        ("f.py", IMPORTS, "    Other,\n)\n", ")\nfrom c import Other\n"),
         ("f.c", C, "conn_open", "conn_begin"),
         ("f.c", C, "void\nconn_close", "#define conn_reopen fast_open\n\nvoid\nconn_close"),
         ("f.cpp", CPP, "int Pool", "int Pool::take(char n)\n{\n\treturn n;\n}\n\nint Pool"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,10 +17,11 @@ from patchq.engine.languages.flow import conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Outline, outline
-from patchq.engine.languages.tokens import family, is_prose
+from patchq.engine.languages.tokens import Family, family, is_prose
 from patchq.engine.series.hunks import common_ends
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_DEFINES = re.compile(rb"(?:async\s+)?(def|class)\s+(\w+)")
 NEAR = 3
 """So many lines around some belong to them, for all that is known."""
 
@@ -34,6 +36,7 @@ class FileLines:
         self.suffix = PurePosixPath(path).suffix
         self.kind = family(path)
         self._text = text
+        self._more: dict[bytes, set[bytes]] = {}
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
     @cached_property
@@ -91,7 +94,22 @@ class FileLines:
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
+        if self.kind is Family.PYTHON and self._names_at(number).isdisjoint(now._more_words(self)):
+            return True  # Python need not be parsed to see that
         return any(self.names.keeps(number, now.names, place) for place in places)
+
+    def _names_at(self, number: int) -> set[bytes]:
+        """The names that a line of Python may be part of, or bind."""
+        heads = [self.bare[at] for at in (number, *self.above(number))]
+        names = [match[2] for head in heads if (match := _DEFINES.match(head))]
+        is_local = any((match := _DEFINES.match(head)) and match[1] == b"def" for head in heads[1:])
+        return {*names, *(() if is_local else words_in([self[number]]))}
+
+    def _more_words(self, then: FileLines) -> set[bytes]:
+        """The words in lines that stand here more often than then."""
+        if then.digest not in self._more:
+            self._more[then.digest] = words_in(Counter(self.bare) - Counter(then.bare))
+        return self._more[then.digest]
 
     def is_apart(self, number: int, place: int) -> bool:
         """Whether a line is inside of a definition that another line is outside of."""

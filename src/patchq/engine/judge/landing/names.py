@@ -183,9 +183,10 @@ def _inside(node: ast.AST, place: _Place) -> _Place:
 def _statement(node: ast.AST, place: _Place) -> Iterator[Bound]:
     if not isinstance(node, ast.stmt):
         return
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) - 1
-    last = (node.end_lineno or node.lineno) - 1
-    for name, read in _names_of(node):
+    for name, read, said in _names_of(node):
+        decorators = (each.lineno for each in getattr(said, "decorator_list", ()))
+        first = min([said.lineno, *decorators]) - 1
+        last = (said.end_lineno or said.lineno) - 1
         known = {part for each in read for part in _read(each)}
         replaces = name != "_" and name not in known and _MORE_OF_IT.isdisjoint(known)
         holds = isinstance(node, _DEFINITIONS) or not place.is_local
@@ -196,29 +197,31 @@ def _statement(node: ast.AST, place: _Place) -> Iterator[Bound]:
             yield Bound(known_as, first, last, place.block, scope, holds, replaces)
 
 
-def _names_of(node: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
-    """The names that a statement binds or takes away, and what is read for that."""
+def _names_of(
+    node: ast.stmt,
+) -> Iterator[tuple[str, Sequence[ast.expr], ast.stmt | ast.alias]]:
+    """The names that a statement binds or takes away, what is read for that, and what says it."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield node.name, node.decorator_list
+            yield node.name, node.decorator_list, node
         case ast.ClassDef():
-            yield node.name, [*node.decorator_list, *node.bases]
+            yield node.name, [*node.decorator_list, *node.bases], node
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-                yield from ((name, [value]) for item in items if (name := _dotted(item)))
+                yield from ((name, [value], node) for item in items if (name := _dotted(item)))
         case ast.AnnAssign(target=target, value=ast.expr() as value) if _dotted(target):
-            yield _dotted(target), [value]
+            yield _dotted(target), [value], node
         case ast.Delete(targets=targets):
-            yield from ((name, ()) for target in targets if (name := _dotted(target)))
+            yield from ((name, (), node) for target in targets if (name := _dotted(target)))
         case ast.Import(names=names) | ast.ImportFrom(names=names):
-            yield from ((each.asname or each.name, ()) for each in names)
+            yield from ((each.asname or each.name, (), each) for each in names)
         case ast.Expr(
             value=ast.Call(
                 func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str(name)), value]
             )
         ):
-            yield f"{_dotted(target)}.{name}", [value]
+            yield f"{_dotted(target)}.{name}", [value], node
 
 
 def _read(node: ast.expr) -> Iterator[str]:
