@@ -6,6 +6,7 @@ as it would be without any. Whatever goes wrong in one is no matter: its column 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -22,7 +23,12 @@ from patchq.git.store import open_store
 from patchq.model.workspace import Workspace
 
 _PATIENCE = 1.0
-"""What takes no longer in all is kept already, and needs no help."""
+"""Seconds of processor: what takes no more in all is kept already, and needs no help."""
+
+
+def _spent() -> float:
+    """Seconds of processor, also of git: others on the machine do not count."""
+    return sum(os.times()[:4])
 
 
 @dataclass
@@ -37,7 +43,7 @@ class Helpers:
     work: Sequence[tuple[str, str]]
     jobs: int
     at_once: bool = False
-    _begun: float = field(default_factory=time.monotonic)
+    _begun: float = field(default_factory=_spent)
     _running: dict[tuple[str, str], subprocess.Popen[bytes]] = field(default_factory=dict)
     _taken: set[tuple[str, str]] = field(default_factory=set)
 
@@ -74,7 +80,7 @@ class Helpers:
 
     def start(self) -> None:
         """Give work to those that are free."""
-        if not self.at_once and time.monotonic() - self._begun < _PATIENCE:
+        if not self.at_once and _spent() - self._begun < _PATIENCE:
             return
         busy = self._busy
         for item in reversed(self.work):
