@@ -754,7 +754,7 @@ def test_git_reads_the_packs_that_are_written_here(miniature: MakeMiniature) -> 
         b"tree %s\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\none\n" % EMPTY_TREE.encode()
     )
     objects.add(("commit", commit))
-    new = NewObjects(repository.path / "objects")
+    new = NewObjects(repository.path / "objects", Git(repository.path))
     oids = {object_id(kind.encode(), content): (kind, content) for kind, content in objects}
     for oid, (kind, content) in oids.items():
         new.add(oid, kind, content)
@@ -763,6 +763,24 @@ def test_git_reads_the_packs_that_are_written_here(miniature: MakeMiniature) -> 
     repository.git("verify-pack", "--verbose", str(pack))
     for oid, (kind, content) in oids.items():
         assert repository.git("cat-file", kind, oid) == content
+
+
+def test_many_packs_have_one_index(miniature: MakeMiniature) -> None:
+    repository = miniature()
+    new = NewObjects(repository.path / "objects", Git(repository.path))
+    oids = []
+    for number in range(40):
+        for part in range(6):
+            content = b"%d of %d" % (part, number)
+            oids.append(object_id(b"blob", content))
+            new.add(oids[-1], "blob", content)
+        new.flush()
+    packs = repository.path / "objects/pack"
+    assert (packs / "multi-pack-index").exists()
+    repository.git("multi-pack-index", "verify")
+    listed = "".join(f"{oid}\n" for oid in oids).encode()
+    found = repository.git("cat-file", "--batch-check=%(objecttype)", stdin=listed).split()
+    assert found == [b"blob"] * 240
 
 
 def test_mails_of_many_changes_are_those_of_each(store: Store, upstream: Miniature) -> None:

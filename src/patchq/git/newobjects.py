@@ -1,7 +1,8 @@
 """Objects made here: in memory until a process of git may look for them, then in one pack.
 
 A loose object costs a file, made and removed again; a pack costs two, whatever it holds
-(gitformat-pack(5), written by gitdb).
+(gitformat-pack(5), written by gitdb). Each process of git opens the index of every pack, unless one
+index is of many (git-multi-pack-index(1)).
 """
 
 from __future__ import annotations
@@ -10,11 +11,18 @@ import os
 import zlib
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patchq.model.ids import ObjectId
 
+if TYPE_CHECKING:
+    from patchq.git.process import Git
+
 _FEW = 4
 """Up to so many are written one by one: each pack is one more place where git looks."""
+
+_UNINDEXED = 16
+"""Up to so many packs have no index in common yet."""
 
 _MOST = 32 << 20
 """So many bytes are kept in memory before they are written anyway."""
@@ -26,8 +34,9 @@ _FASTEST = 1
 class NewObjects:
     """Those that go to one object directory, which is ours alone."""
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, git: Git):
         self._directory = directory
+        self._git = git
         self._held: dict[ObjectId, tuple[str, bytes]] = {}
         self._size = 0
         self._packs = 0
@@ -52,13 +61,16 @@ class NewObjects:
         """Have all on disk, for a process of git to find."""
         if not self._held:
             return
-        if len(self._held) > _FEW:
+        packed = len(self._held) > _FEW
+        if packed:
             self._write_pack()
         else:
             for oid, (kind, content) in self._held.items():
                 self._write_loose(oid, kind, content)
         self._held.clear()
         self._size = 0
+        if packed and self._packs % _UNINDEXED == 0:
+            self._git.run("multi-pack-index", f"--object-dir={self._directory}", "write")
 
     def _write_pack(self) -> None:
         from gitdb.base import OStream

@@ -67,7 +67,7 @@ class RawObjects:
         self._reader = Reader(git.start_reading)
         self._git = git
         self._fetch_missing = fetch_missing
-        self._new = git.held = NewObjects(scratch)
+        self._new = git.held = NewObjects(scratch, git)
         self._recent = _Recent()
         self._derived: dict[ObjectId, _Derived] = {}
         self._written: set[ObjectId] = set()
