@@ -160,6 +160,7 @@ def left_of_line(path: str, line: str, final: str) -> Survival:
         ("f.txt", "car==1.0\n", 'car==1.0; sys_platform == "win32"\n'),
         ("f.yaml", "- run: check\n", "- run: check\n  if: false\n"),
         ("f.yaml", "- run: check\n", "- if: false\n  run: check\n"),
+        ("f.yaml", "- run: check\n", "- run: check\n  continue-on-error: true\n"),
     ],
 )
 def test_a_line_that_may_do_nothing_any_more(path: str, line: str, final: str) -> None:

@@ -112,3 +112,32 @@ def test_who_used_it_last(miniature: MakeMiniature) -> None:
     assert found.text == (
         "nothing uses conn_open, which lines of src/c.c hunk 1 are part of: main.c was the last"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "read"),
+    [
+        ("ci/all.yml", "ci/all.yml.off", False),
+        ("ci/all.yml", "old/all.yml~", False),
+        ("ci/all.yml", "ci/all.yml.in", True),
+        ("ci/all.yml", "ci/.all.yml", True),
+        ("ci/all.yml", "more/all.yml", True),
+        ("src/c.c", "src/c.c.disabled", False),
+        ("src/c.c", "src/c.cpp", True),
+        ("GUIDE", "GUIDE.rst", True),
+    ],
+)
+def test_a_file_that_was_put_aside(
+    miniature: MakeMiniature, path: str, new: str, read: bool
+) -> None:
+    text = "".join(f"line_{number}: {number}\n" for number in range(9))
+    upstream = miniature()
+    upstream.commit("Start (#1)", {path: text, "README": "Text.\n"})
+    upstream.tag("v1")
+    fixed = text.replace("line_4: 4\n", "line_4: 4\nfixed: 1\n")
+    patch = upstream.patch("v1", {path: fixed})
+    upstream.commit("Fix it (#2)", {path: fixed})
+    upstream.move(path, new, "Move it (#3)")
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is (Verdict.UPSTREAMED if read else Verdict.SUPERSEDED)

@@ -99,6 +99,11 @@ def family(path: str) -> Family:
     return _FAMILIES.get(suffix, Family.OTHER)
 
 
+def is_template(path: str) -> bool:
+    """Whether the file ``path`` is made into another one, which has its name but for the suffix."""
+    return PurePosixPath(path).suffix in _TEMPLATES
+
+
 def is_prose(path: str) -> bool:
     """Whether the file ``path`` is for people to read alone."""
     file = PurePosixPath(path)

@@ -16,8 +16,8 @@ from patchq.engine.languages.tokens import Family
 _DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
 _SECTION = re.compile(rb"\s*(\[[^\]]+\]+)\s*(?:[#;].*)?$")
-SWITCH_KEY = rb"(?:if|when|enabled|disabled)\s*:"
-"""A key of YAML that may switch off what it belongs to."""
+SWITCH_KEY = rb"(?:if|when|enabled|disabled|continue-on-error|allow_failure)\s*:"
+"""A key of YAML that may switch off what it belongs to, or have no one look at its outcome."""
 _SWITCH = re.compile(rb"\s*(?:-\s+)?" + SWITCH_KEY)
 _YAML = frozenset({".yaml", ".yml"})
 _KEYED = _YAML | {".json"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import PurePosixPath
 
-from patchq.engine.languages.tokens import Family, family
+from patchq.engine.languages.tokens import Family, family, is_template
 from patchq.engine.series.hunks import Unit
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
@@ -97,16 +98,22 @@ class HunkHistory:
 
 
 def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) -> HunkHistory:
-    """``trail``, marked if upstream has its lines in a file that is no source any more.
+    """``trail``, marked if upstream has its lines in a file that nothing reads any more.
 
     ``places`` are the paths on the new base: ``main.c.disabled`` is not compiled.
     """
     new = [(path, places.get(path)) for path in trail.unit.paths]
-    lost = any(
-        after and family(path) is not Family.OTHER and family(after) is Family.OTHER
-        for path, after in new
-    )
+    lost = any(after and _is_put_aside(path, after) for path, after in new)
     return trail.without_effect if lost and trail.has_landed else trail
+
+
+def _is_put_aside(path: str, new: str) -> bool:
+    """Whether a file got a name by which it is no source, or another suffix behind its own."""
+    if family(path) is not Family.OTHER:
+        return family(new) is Family.OTHER
+    old, now = PurePosixPath(path), PurePosixPath(new)
+    longer = bool(old.suffix) and now.name.startswith((f"{old.name}.", f"{old.name}~"))
+    return longer and not is_template(new)
 
 
 def last_empty(steps: Sequence[CommitState]) -> int | None:
