@@ -799,3 +799,17 @@ def test_mails_of_many_changes_are_those_of_each(store: Store, upstream: Miniatu
     assert store.mailer.mails(changes) == each
     assert store.mailer.mails(changes[:1]) == each[:1]
     assert each[1] == each[3] != each[2]
+
+
+def test_what_a_range_adds_is_the_same_in_parts_of_any_size(
+    upstream: Miniature, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.move("a/b/deep.py", "c/deep.py", "Move")
+    lines = {"README": "read\ndiff --git a/x b/x\n", "ä/ü ö.txt": "Umlaute", "bin": b"\0\1"}
+    upstream.commit("Edit", {**lines, "c/deep.py": ten((2, "two"), (8, "eight"))})
+    old, new = tree(upstream, "v1"), tree(upstream)
+    whole = store.history.added_text(old, new)
+    assert whole["README"] == b"diff --git a/x b/x\n"
+    assert whole["c/deep.py"] == b"two\neight\n"
+    monkeypatch.setattr("patchq.git.history._PART", 1)
+    assert store.history.added_text(old, new) == whole

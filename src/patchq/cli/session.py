@@ -25,6 +25,7 @@ from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
 from patchq.report.text import spelled
+from patchq.steps import heard_by
 
 if TYPE_CHECKING:
     from patchq.model.lock import Lock
@@ -178,7 +179,7 @@ class Session:
             return
         from patchq.report.progress import showing
 
-        with showing(what) as bar:
+        with showing(what) as bar, heard_by(bar.show):
             self._shown.append(bar)
             try:
                 yield _Progress(bar)

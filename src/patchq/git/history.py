@@ -16,6 +16,8 @@ _FORMAT = "%x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
 _DETAILS = "%H%x00%P%x00%T%x00%cI%x00%s%x00%an <%ae>%x00%ad%x00%B"
 _MANY = 40
 """So many paths git takes longer to look for than to list all that each commit touches."""
+_PART = 1 << 20
+"""So many bytes of a diff, or a little more, are read at once."""
 
 _START = re.compile(rb"\n*\x01([0-9a-f]{40})")
 _RAW = re.compile(rb"\n*(:+)[0-7]+(?: [0-7]+)+(?: [0-9a-f]{40,})+ ([A-Z]+)\d*")
@@ -289,13 +291,18 @@ class History:
             if change.new is not None
         }
 
-    def _added(self, *question: str) -> tuple[FileChange, ...]:
-        return scan(
-            self._git.run(
-                *question,
-                *("-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv"),
-            ).stdout
-        )
+    def _added(self, *question: str) -> Iterator[FileChange]:
+        """What git says of ``question``, read in parts: between two releases it is megabytes."""
+        diff = self._git.run(
+            *question,
+            *("-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv"),
+        ).stdout
+        begin = 0
+        while begin < len(diff):
+            # without context no line of a file begins so
+            end = diff.find(b"\ndiff --git ", begin + _PART) + 1 or len(diff)
+            yield from scan(diff[begin:end])
+            begin = end
 
     def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each of ``commits``, by id."""

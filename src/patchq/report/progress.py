@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,10 +27,13 @@ class Bar:
     def __init__(self, progress: Progress, what: str):
         self._progress = progress
         self._what = what
+        self._process = os.getpid()
         self._task = progress.add_task(what, total=None, count="")
 
     def show(self, done: int, total: int, name: str) -> None:
         """Say that ``done`` of ``total`` are done, and what ``name`` the last one (or next) has."""
+        if os.getpid() != self._process:
+            return  # a helper that was forked off: who holds the locks of the line stayed behind
         self._progress.update(
             self._task,
             completed=done,

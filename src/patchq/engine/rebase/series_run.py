@@ -27,6 +27,7 @@ from patchq.model.retired import provided_by_upstream
 from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Action, PatchReport, Verdict
 from patchq.model.workspace import SeriesDirectory
+from patchq.steps import about
 
 if TYPE_CHECKING:
     from patchq.engine.rebase.conflict import Collision
@@ -203,7 +204,8 @@ class SeriesRun:
     def _judged(self, entry: SeriesEntry, judgements: Mapping[str, Judgement]) -> Judgement:
         placed = self._places[entry.name] = self._place(entry, judgements)
         self._now = placed
-        judged = self._judge.judge_in_place(placed)
+        with about(entry.name):
+            judged = self._judge.judge_in_place(placed)
         judged = self._decided(self._with_blockers(judged, placed, judgements))
         return self._with_accepted(self._remembered(judged))
 

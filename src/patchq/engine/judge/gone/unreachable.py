@@ -34,6 +34,7 @@ from patchq.model.verdict import (
     PathChange,
     Verdict,
 )
+from patchq.steps import counted
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ class GoneCode:
 
     def losses(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> list[Loss]:
         """The hunks whose code is gone from its place."""
-        return [loss for trail in trails if (loss := self._loss(trail, facts)) is not None]
+        return [
+            loss
+            for trail in counted(trails, "code that is gone")
+            if (loss := self._loss(trail, facts)) is not None
+        ]
 
     def is_elsewhere(self, patch: Patch) -> bool:
         """Whether what the hunks of ``patch`` stand on may be in other files of the new base."""

@@ -25,6 +25,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion, MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.model.ids import TreeId
+from patchq.steps import counted
 
 _FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
 """A path, and its file without a change, as the change landed, and later."""
@@ -88,7 +89,7 @@ class Fates:
         )
         found = []
         for trail, then, end, without, removal in zip(
-            trails, thens, ends, withouts, removals, strict=True
+            counted(trails, "lines since"), thens, ends, withouts, removals, strict=True
         ):
             change = _Change(trail.unit, self._inside(without.tree, then), then)
             if not without.clean:

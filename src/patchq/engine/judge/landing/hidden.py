@@ -28,6 +28,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entries
+from patchq.steps import counted
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class HiddenLandings:
         self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
     ) -> list[HunkHistory]:
         """``trails``, those that collide and landed all the same marked so."""
-        found = [self._alone(t, final) if _is_open(t) else t for t in trails]
+        found = [
+            self._alone(t, final) if _is_open(t) else t for t in counted(trails, "lines alone")
+        ]
         for group in _groups(found):
             members = [found[number] for number in group]
             if not any(map(_is_open, members)) or any(t.end in _ELSE for t in members):

@@ -36,6 +36,7 @@ from patchq.git.merge import MergeState
 from patchq.git.objects import Entries, Entry
 from patchq.git.search import count_part
 from patchq.model.diff_layout import split_lines
+from patchq.steps import counted
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ class Removals:
     def standing(self, trails: Sequence[HunkHistory]) -> tuple[StillThere, ...]:
         """What upstream seems to have by ``trails``, though the lines taken out still stand."""
         empty = [trail for trail in trails if trail.end is MergeState.EMPTY]
-        here = [found for trail in empty if (found := self._beside(trail))]
+        here = [
+            found for trail in counted(empty, "lines taken out") if (found := self._beside(trail))
+        ]
         moved = {found.trail.unit for found in here}
         telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]
         # where upstream took what the patch adds, it took in the same commit what belongs to it
