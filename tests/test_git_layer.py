@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from miniature import MakeMiniature, Miniature, executable, symlink
+from miniature import Edits, MakeMiniature, Miniature, executable, symlink
 
 from patchq.engine.backport.vocabulary import Vocabulary
 from patchq.errors import UnavailableError, UpstreamError
@@ -805,7 +805,7 @@ def test_what_a_range_adds_is_the_same_in_parts_of_any_size(
     upstream: Miniature, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.move("a/b/deep.py", "c/deep.py", "Move")
-    lines = {"README": "read\ndiff --git a/x b/x\n", "ä/ü ö.txt": "Umlaute", "bin": b"\0\1"}
+    lines: Edits = {"README": "read\ndiff --git a/x b/x\n", "ä/ü ö.txt": "Umlaute", "bin": b"\0\1"}
     upstream.commit("Edit", {**lines, "c/deep.py": ten((2, "two"), (8, "eight"))})
     old, new = tree(upstream, "v1"), tree(upstream)
     whole = store.history.added_text(old, new)
