@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -87,6 +88,19 @@ def test_colliding_lines_name_the_commit_that_wrote_them_and_no_other(upstream: 
     (collision,) = found.collisions
     (clash,) = collision.clashes
     assert (clash.line, clash.ours, clash.theirs) == (10, (b"line 10",), (b"10th",))
+
+
+def test_of_many_hunks_those_that_collide_are_told(upstream: Miniature) -> None:
+    long = "".join(f"row {number}\n" for number in range(1, 401))
+    upstream.commit("Long", {"long.txt": long}, branch="release")
+    upstream.commit("Long", {"long.txt": long})
+    upstream.tag("v1", at="release")
+    written = edited(long, *((f"row {n}\n", f"written {n}\n") for n in (70, 210, 390)))
+    writer = upstream.commit("Write it", {"long.txt": written})
+    text = re.sub(r"(?m)^(\w+ \d*0)$", r"\1 changed", written)
+    found = find(upstream, upstream.commit("Change all over", {"long.txt": text}))
+    assert commits(found) == [writer]
+    assert [one.unit.hunks for one in found.collisions] == [(7,), (21,), (39,)]
 
 
 def test_lines_that_were_deleted_count_as_written(upstream: Miniature) -> None:

@@ -301,6 +301,9 @@ class Importing(Editing):
             directory, project = here.load_or_empty(tag), self.project
             wanted = self._wanted(project, changes, tag, requests, files, main)
             terms = _backport_terms(guards, name, prerequisites, limit)
+            base = project.lock.base(tag)
+            ends = {end for change, _ in wanted for end in (change.parent, change.commit) if end}
+            project.store.complete(ends if base.archive else {base.commit, *ends})
             backporter = Backporter(project, directory, changes, terms)
             brought: list[Brought] = []
             for number, (change, source) in enumerate(wanted, 1):

@@ -25,6 +25,12 @@ class Commit:
     date: str
     message: str
 
+    @property
+    def subject(self) -> str:
+        """The first paragraph of the message, as one line (git-log(1), ``%s``)."""
+        first = self.message.lstrip("\n").partition("\n\n")[0]
+        return " ".join(line.rstrip() for line in first.rstrip("\n").split("\n"))
+
 
 def committed(objects: Objects, oid: CommitId) -> datetime:
     """When the commit ``oid`` was committed, in its own zone."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.upstream_change import UpstreamChange
-from patchq.engine.series.hunks import Region, Unit, changed_region, split_units
+from patchq.engine.series.hunks import Region, Unit, changed_region, joined, split_units
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts
 from patchq.git.merge import Merged, MergeQuestion, MergeState
@@ -121,11 +123,32 @@ class Lander:
         units = split_units(change.patch, change.applied, self._objects)
         conflicted = set(landing.conflicted)
         units = tuple(u for u in units if any(places[p] in conflicted for p in u.paths)) or units
+        failed = self._failing(units, places, tree)
         return tuple(
-            UnmergedUnit(unit, changed_region(unit, self._objects), self._clashes(answer))
-            for unit, _, answer in self._ask(units, places, tree)
-            if not answer.clean
+            UnmergedUnit(unit, changed_region(unit, self._objects), self._clashes(failed[unit]))
+            for unit in units
+            if unit in failed
         )
+
+    def _failing(
+        self, units: Sequence[Unit], places: Mapping[str, str], tree: TreeId
+    ) -> dict[Unit, Merged]:
+        """Those of ``units`` that do not merge by themselves, with what git made of each.
+
+        Of a file with many hunks few collide: some of them that merge together need not be asked
+        about one by one.
+        """
+        failed: dict[Unit, Merged] = {}
+        groups: list[Sequence[Unit]] = [[unit] for unit in units if unit.edit is None]
+        for _, hunks in groupby((unit for unit in units if unit.edit), attrgetter("file")):
+            groups += _parts(list(hunks))
+        while groups:
+            asked = [joined(group, self._objects) for group in groups]
+            answers = zip(groups, self._ask(asked, places, tree), strict=True)
+            bad = [(group, merged) for group, (_, _, merged) in answers if not merged.clean]
+            failed |= {group[0]: merged for group, merged in bad if len(group) == 1}
+            groups = [part for group, _ in bad if len(group) > 1 for part in _parts(group)]
+        return failed
 
     def there(self, change: UpstreamChange, tree: TreeId) -> tuple[int, int]:
         """How many units of ``change`` the tree has, and of how many: those that it covers."""
@@ -189,6 +212,12 @@ class Lander:
 
 
 _ALL_STAGES = 3
+_PARTS = 8
+
+
+def _parts(units: Sequence[Unit]) -> list[Sequence[Unit]]:
+    size = -(-len(units) // _PARTS)
+    return [units[at : at + size] for at in range(0, len(units), size)]
 
 
 def _renamed(entries: Entries, places: Mapping[str, str]) -> dict[str, Entry | None]:

@@ -6,13 +6,13 @@ what its patch will say about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from patchq.engine.series.message import Wording
 from patchq.git.apply import Applied
-from patchq.git.history import CommitDetails
+from patchq.git.commits import Commit, read_commit
 from patchq.git.objects import Entries, Entry
 from patchq.git.store import Store
 from patchq.model.coverage import Coverage
@@ -41,13 +41,13 @@ class UpstreamChange:
     source: TreeId
     before: Entries
     after: Entries
-    diff: bytes
+    read_diff: Callable[[], bytes] = field(compare=False)
     left_out: tuple[str, ...] = ()
 
     @cached_property
     def patch(self) -> Patch:
         """The change as a patch without a header, for looking inside."""
-        return Patch(self.title, self.diff)
+        return Patch(self.title, self.read_diff())
 
     @property
     def applied(self) -> Applied:
@@ -75,9 +75,9 @@ class ChangeReader:
     def commit(self, oid: CommitId) -> UpstreamChange:
         """What a commit did to its first parent."""
         if oid not in self._known:
-            details = self._history.details(oid)
-            parents = details.info.parents
-            self._known[oid] = self._between(details, parents[0] if parents else None)
+            commit = read_commit(self._objects, oid)
+            parent = commit.parents[0] if commit.parents else None
+            self._known[oid] = self._between(commit, parent)
         return self._known[oid]
 
     def squashed(
@@ -85,39 +85,38 @@ class ChangeReader:
     ) -> UpstreamChange:
         """All that lies between two commits as one change, in the words of the first of them."""
         first = self._history.between(parent, oid)[:1] or (oid,)
-        details = self._history.details(first[0])
-        last = self._history.details(oid)
-        whole = CommitDetails(last.info, details.author, details.date, details.message)
+        told, last = (read_commit(self._objects, one) for one in (first[0], oid))
+        whole = replace(last, author=told.author, date=told.date, message=told.message)
         return self._between(whole, parent, title, numbers)
 
     def _between(
         self,
-        details: CommitDetails,
+        commit: Commit,
         parent: CommitId | None,
         title: str | None = None,
         numbers: tuple[int, ...] | None = None,
     ) -> UpstreamChange:
-        info = details.info
+        message = commit.message.rstrip("\n")
         base = self._tree(parent) if parent else self._objects.tree_of({})
         if numbers is None:
-            numbers = self._settings.pull_requests(info.subject)
-        paths = self._objects.changed(base, info.tree)
+            numbers = self._settings.pull_requests(commit.subject)
+        paths = self._objects.changed(base, commit.tree)
         kept = [path for path in paths if self._exclude.covers_path(path)]
-        before, after = self._objects.files(base, kept), self._objects.files(info.tree, kept)
+        before, after = self._objects.files(base, kept), self._objects.files(commit.tree, kept)
         return UpstreamChange(
-            title=title or (f"#{numbers[0]}" if numbers else info.oid[:12]),
-            subject=details.message.partition("\n")[0],
-            message=details.message,
-            author=details.author,
-            date=details.date,
-            commit=info.oid,
-            parent=parent or info.oid,
+            title=title or (f"#{numbers[0]}" if numbers else commit.oid[:12]),
+            subject=message.partition("\n")[0],
+            message=message,
+            author=commit.author,
+            date=commit.date,
+            commit=commit.oid,
+            parent=parent or commit.oid,
             pull_requests=numbers,
             base=base,
-            source=info.tree,
+            source=commit.tree,
             before=before,
             after=after,
-            diff=self._diff(before, after),
+            read_diff=self._diff(before, after),
             left_out=tuple(path for path in paths if path not in before),
         )
 
@@ -146,13 +145,13 @@ class ChangeReader:
             source=applied.tree,
             before=before,
             after=after,
-            diff=self._diff(before, after),
+            read_diff=self._diff(before, after),
             left_out=tuple(path for path in applied.paths if path not in before),
         )
 
     def _tree(self, commit: CommitId) -> TreeId:
         return self._objects.commit_tree(commit)
 
-    def _diff(self, before: Entries, after: Entries) -> bytes:
+    def _diff(self, before: Entries, after: Entries) -> Callable[[], bytes]:
         tree_of = self._objects.tree_of
-        return self._mailer.diff(tree_of(before), tree_of(after))
+        return lambda: self._mailer.diff(tree_of(before), tree_of(after))

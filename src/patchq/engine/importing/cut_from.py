@@ -17,7 +17,7 @@ from patchq.engine.series.hunks import locate
 from patchq.engine.series.message import Wording, wording
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
-from patchq.errors import InputError, Where
+from patchq.errors import InputError, UnavailableError, Where
 from patchq.git.apply import Applied
 from patchq.git.history import CommitInfo
 from patchq.git.identity import UNKNOWN_AUTHOR
@@ -192,15 +192,20 @@ class OriginFinder:
         if self._main is None or first is None or not self._objects.has(first.commit):
             return ()
         paths = [change.old for change in patch.files if change.old is not None]
-        found = self._history.touching(first.commit, self._main, paths) if paths else ()
+        if not paths:
+            return ()
+        try:
+            found = self._history.walk(first.commit, self._main).touching(paths)
+        except UnavailableError:  # it looks at more files than those that touch the paths
+            found = self._history.touching(first.commit, self._main, paths)
         return found[::-1][:most]
 
     def _past(self, tag: str, commit: CommitId) -> int:
         base = self._project.lock.base(tag)
         if base.archive is not None or not self._objects.has(base.commit):
             return 0
-        branch = self._history.merge_base(base.commit, commit)
-        return len(self._history.between(branch, commit)) if branch else 0
+        walk = self._history.walk(base.commit, commit, self._main)
+        return sum(len(walk.commits[place].parents) < 2 for place in walk.order.values())
 
     def _blob_score(self, blobs: Mapping[str, str]) -> Callable[[TreeId], int]:
         def score(tree: TreeId) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from patchq.git.apply import Applied
@@ -25,7 +25,8 @@ class Unit:
     """One change: ``before`` and ``after`` are entries by the patch's own (old) paths.
 
     ``hunks`` are the indexes of the hunks it stands for, (0,) for a change that has none. ``whole``
-    are the same paths as the whole patch leaves them.
+    are the same paths as the whole patch leaves them; ``edit`` is, for one hunk of several, from
+    which byte to which it puts what into the file.
     """
 
     file: str
@@ -33,6 +34,7 @@ class Unit:
     before: Entries
     after: Entries
     whole: Entries | None = None
+    edit: tuple[int, int, bytes] | None = None
 
     def __hash__(self) -> int:
         return hash((self.file, self.hunks))
@@ -123,10 +125,27 @@ def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple
     units = []
     for hunk, at in zip(change.hunks, positions, strict=True):
         start, end = offsets[at], offsets[at + len(hunk.preimage)]
-        alone = objects.derive(before.blob_id, start, end, b"".join(hunk.postimage))
+        edit = start, end, b"".join(hunk.postimage)
+        alone = objects.derive(before.blob_id, *edit)
         entries = {path: before}, {path: Entry(before.mode, alone)}, {path: after}
-        units.append(Unit(path, (hunk.index,), *entries))
+        units.append(Unit(path, (hunk.index,), *entries, edit))
     return tuple(units)
+
+
+def joined(units: Sequence[Unit], objects: Objects) -> Unit:
+    """Some of the hunks of one file, each of which has its ``edit``, as one unit."""
+    if len(units) == 1:
+        return units[0]
+    ((path, before),) = units[0].before.items()
+    assert before is not None
+    content, at = objects.read(before.oid), 0
+    pieces: list[bytes] = []
+    for start, end, text in (unit.edit for unit in units if unit.edit):
+        pieces += content[at:start], text
+        at = end
+    oid = objects.write_blob(b"".join((*pieces, content[at:])))
+    hunks = tuple(hunk for unit in units for hunk in unit.hunks)
+    return replace(units[0], hunks=hunks, after={path: Entry(before.mode, oid)}, edit=None)
 
 
 def is_text(entry: Entry) -> bool:
