@@ -150,6 +150,28 @@ def test_constants_that_went_into_another_language(
     assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
 
 
+STEPS = (
+    "jobs:\n  build:\n    runs-on: ubuntu\n    steps:\n      - uses: checkout\n"
+    "      - run: compile everything\n      - run: install\n"
+)
+
+
+@pytest.mark.parametrize(("command", "gone"), [("compile everything", False), ("lint", True)])
+def test_a_configuration_that_a_later_commit_wrote_anew(
+    miniature: MakeMiniature, command: str, gone: bool
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"ci/all.yml": STEPS, "app/main.py": OTHERS})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"ci/all.yml": STEPS.replace("everything", "everything twice")})
+    upstream.commit("Remove it (#5)", {"ci/all.yml": None})
+    steps = ["checkout", command, "install"] if not gone else [command]
+    described = {"runsOn": "ubuntu", "jobs": {"main": {"steps": steps}}}
+    upstream.commit("Run it elsewhere (#6)", {"tools/run/main.json": json.dumps(described)})
+    upstream.tag("v2")
+    assert (judged(upstream, patch).report.verdict is Verdict.UNREACHABLE) is gone
+
+
 TINY = "def log_line(pool, line):\n    pool.sink.write(line, pool.depth)\n\n\n"
 
 

@@ -323,7 +323,6 @@ class FreshCode:
         self._trees = old, new
         self._rows = ShapeRows()
         self._shapes: dict[str, str] = {}
-        self._words: dict[str, list[bytes]] = {}
 
     def like(self, kind: Family, text: bytes) -> Iterator[tuple[str, bytes]]:
         """The files that have new code much like ``text``, names aside, with all their new code."""
@@ -342,18 +341,27 @@ class FreshCode:
             if family(path) is kind and all(word in fresh for word in words):
                 yield path, fresh
 
-    def words(self) -> Iterator[tuple[str, list[bytes]]]:
-        """The files, but those for people alone, with the words that their new code is made of."""
-        for path, fresh in self._fresh.items():
-            if not is_prose(path):
-                if path not in self._words:
-                    self._words[path] = words(fresh)
-                yield path, self._words[path]
+    def saying(self, wanted: Collection[bytes], least: float) -> Iterator[tuple[str, list[bytes]]]:
+        """The files, but those for people alone, whose new code has that share of the ``wanted``
+        words, with all words of it."""
+        asked = set(wanted)
+        for path, said in self._said.items():
+            if len(asked & said) >= least * len(asked):
+                yield path, words(self._fresh[path])
 
     def _shapes_of(self, kind: Family, path: str) -> str:
         if path not in self._shapes:
             self._shapes[path] = self._rows.of(kind, self._fresh[path])
         return self._shapes[path]
+
+    @cached_property
+    def _said(self) -> dict[str, frozenset[bytes]]:
+        known: dict[bytes, bytes] = {}  # each word once, for all files
+        return {
+            path: frozenset(known.setdefault(word, word) for word in words(fresh))
+            for path, fresh in self._fresh.items()
+            if not is_prose(path)
+        }
 
     @cached_property
     def _fresh(self) -> dict[str, bytes]:

@@ -336,7 +336,7 @@ class Prover:
         found = self._successors.find(lost, removal)
         if found is None:
             return None
-        words = f"{lost.what} was not just deleted: the same commit {found.words}"
+        words = f"{lost.what} was not just deleted: {found.words}"
         return Doubt(words, (found.path,))
 
     def _replaced(self, lost: LostCode, removal: Removal) -> Doubt | None:

@@ -25,9 +25,10 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 _RENAMED, _SHORT_RENAMED, _SHORTEST = 0.5, 0.9, 14
 """So much of the code under other names tells: of code with less than :data:`TELLING` tokens it has
 to be all, and of less than the last it says nothing."""
-_SAME_LANGUAGE, _OTHER_LANGUAGE = (0.65, 6), (0.3, 3)
+_SAME_LANGUAGE, _OTHER_LANGUAGE, _ANY_COMMIT = (0.65, 6), (0.3, 3), (0.55, 5)
 """So much of the words of code tells, and so many. Of functions that two releases of SGLang took
-out, the commit says 0.64 of many elsewhere in the same language, and at most 0.16 in another."""
+out, the commit says 0.64 of many elsewhere in the same language, and at most 0.16 in another; any
+commit between says at most 0.5 in another. In the same language that is no sign."""
 _C, _CPP = frozenset({"c"}), frozenset({"c++"})
 _LANGUAGES = {
     ".c": _C,
@@ -35,13 +36,14 @@ _LANGUAGES = {
     **dict.fromkeys((".cc", ".cpp", ".cxx", ".cu", ".cuh", ".hh", ".hpp", ".hxx", ".inl"), _CPP),
     **dict.fromkeys((".py", ".pyi"), frozenset({"python"})),
 }
+_Least = tuple[float, int]
 _PARAMETERS = 3
 """With so many parameters, a function that takes just the same does the same for its callers."""
 
 
 @dataclass(frozen=True)
 class Successor:
-    """A file with what came in the stead of code, and what the commit did, in words."""
+    """A file with what came in the stead of code, and who did what, in words."""
 
     path: str
     words: str
@@ -52,6 +54,7 @@ class Successors:
 
     def __init__(self, span: UpstreamRange):
         self._store = span.store
+        self._all_fresh = fresh_code(span.store, span.old.tree, span.new.tree)
 
     def find(self, lost: LostCode, removal: Removal) -> Successor | None:
         """What the commit of ``removal`` brought that may be ``lost``."""
@@ -63,7 +66,11 @@ class Successors:
         named = kind is not Family.OTHER and (
             _renamed(kind, lost, fresh) or _rewritten(kind, lost, fresh)
         )
-        return named or _ported(lost, fresh)
+        if named:
+            return Successor(named.path, f"the same commit {named.words}")
+        return _ported(lost, fresh, _OTHER_LANGUAGE, _SAME_LANGUAGE, "the same commit") or _ported(
+            lost, self._all_fresh, _ANY_COMMIT, None, "upstream"
+        )
 
 
 def _renamed(kind: Family, lost: LostCode, fresh: FreshCode) -> Successor | None:
@@ -87,20 +94,22 @@ def _rewritten(kind: Family, lost: LostCode, fresh: FreshCode) -> Successor | No
     return None
 
 
-def _ported(lost: LostCode, fresh: FreshCode) -> Successor | None:
+def _ported(
+    lost: LostCode, fresh: FreshCode, other: _Least, same: _Least | None, who: str
+) -> Successor | None:
     """A file with new code that says much of what the old did, in another spelling or language.
 
     In the same language, all code of one subject shares words: there it has to be nearly all.
     """
     wanted, language = words(lost.text), _language(lost.path)
     best: tuple[float, str] | None = None
-    for path, found in fresh.words():
+    for path, found in fresh.saying(wanted, other[0]):
+        is_same = family(path) is not Family.OTHER and not _language(path).isdisjoint(language)
+        least = same if is_same else other
         share, count = shared_words(wanted, found)
-        same = family(path) is not Family.OTHER and _language(path) & language
-        least, fewest = _SAME_LANGUAGE if same else _OTHER_LANGUAGE
-        if share >= least and count >= fewest and (best is None or share > best[0]):
+        if least and share >= least[0] and count >= least[1] and (not best or share > best[0]):
             best = share, path
-    return best and Successor(best[1], f"put {best[0]:.0%} of what it says into {best[1]}")
+    return best and Successor(best[1], f"{who} put {best[0]:.0%} of what it says into {best[1]}")
 
 
 def _language(path: str) -> frozenset[str]:
