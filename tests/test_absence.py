@@ -331,6 +331,21 @@ def test_a_line_that_is_put_into_a_function_that_moved(upstream: Miniature) -> N
     }
 
 
+def test_a_name_that_is_bound_in_a_class_that_moved(upstream: Miniature) -> None:
+    indented = "".join(f"    {line}" for line in BODY.splitlines(keepends=True))
+    code = f"class Router:\n    depth = 3\n\n{indented}"
+    upstream.commit("A class", {PATH: HEAD + FIRST + code + "\n\n" + LAST})
+    upstream.tag("v1")
+    fixed = edited(code, ("depth = 3\n", "depth = 3\n    width = 8\n"))
+    patch = upstream.patch("v1", {PATH: HEAD + FIRST + fixed + "\n\n" + LAST})
+    upstream.commit("Move it (#5)", {PATH: WITHOUT, SCORING: HOME + code})
+    upstream.tag("v2")
+    (judgement,) = judged(upstream, patch)
+    assert judgement.report.verdict is Verdict.MOVED
+    assert judgement.patch
+    assert placed(upstream, "v2", judgement.patch.raw) == {SCORING: (HOME + fixed).encode()}
+
+
 def test_two_functions_that_moved_to_two_files(upstream: Miniature) -> None:
     patch = upstream.patch("v1", {PATH: edited(TEXT, FIX, ("= path.resolve()", "= path.real()"))})
     files = {
@@ -529,7 +544,7 @@ KERNELS = (
         ((("* by);", "* fminf(by, 2));"),), Verdict.MOVED),
         ((("* by);", "* fminf(by, LIMIT));"),), Verdict.CONFLICT),
         ((("* by);", "* other_3());"),), Verdict.CONFLICT),
-        ((("* by);", "* clip(by));"),), Verdict.CONFLICT),
+        ((("* by);", "* bounded(by));"),), Verdict.CONFLICT),
         ((("* by);", "* round_up(by));"),), Verdict.MOVED),
         ((("by);", "by * by);"), ("go(n)", "go(n + 1)")), Verdict.CONFLICT),
         ((("by);", "by * by);"), ("n / 256", "n / 128")), Verdict.CONFLICT),
@@ -550,7 +565,7 @@ def test_a_kernel_that_moved(
 ) -> None:
     upstream = miniature()
     headers = {
-        "csrc/clip.h": "inline float clip(float x) { return x; }\n",
+        "csrc/clip.h": "inline float bounded(float x) { return x; }\n",
         "csrc/round.h": "inline float round_up(float x) { return x; }\n",
     }
     upstream.commit("Start (#1)", {"csrc/all.cu": KERNELS, **headers})

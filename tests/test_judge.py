@@ -271,6 +271,20 @@ def test_a_file_added_by_one_patch_and_edited_by_the_next(upstream: Miniature) -
         assert landed in [merged.commit for merged in shown(report, EvidenceKind.MERGED)]
 
 
+@pytest.mark.parametrize("more", [{}, pool(fix("drain"))])
+def test_a_file_deleted_by_one_patch_and_added_anew_by_the_next(
+    upstream: Miniature, more: Edits
+) -> None:
+    """Upstream deletes its own: there is a place for ours."""
+    patches = stack(upstream, {QUEUE_PATH: None}, {QUEUE_PATH: "LIMIT = 4\n", **more})
+    upstream.commit("Queue no more (#2)", {QUEUE_PATH: None})
+    upstream.tag("v2")
+    result = rebased(upstream, patches)
+    assert verdicts(result) == {"p1.patch": Verdict.UPSTREAMED, "p2.patch": Verdict.CLEAN}
+    assert carried(result.judgements["p2.patch"]) == patches["p2.patch"]
+    assert all(path.old == path.new for path in reports(result)["p2.patch"].paths)
+
+
 def test_a_line_changed_by_one_patch_and_again_by_the_next(upstream: Miniature) -> None:
     twice = pool((take("evict"), take("evict", " - 1, force=True")))
     patches = stack(upstream, pool(fix("evict")), twice)

@@ -16,7 +16,7 @@ from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.absence import Prover
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode
-from patchq.engine.judge.landing import history_walk
+from patchq.engine.judge.landing import hidden, history_walk
 from patchq.engine.judge.landing.fates import Fates, _Change
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
@@ -432,6 +432,18 @@ def test_what_was_not_searched(
 )
 def test_where_whole_lines_stand(content: str, places: list[int]) -> None:
     assert occurrences(content.encode(), b"ab\n") == places
+
+
+def test_the_lines_beside_some() -> None:
+    """Those that say something, at the ends of the file too."""
+    lines = [b"a", b"x", b"y", b"\t}", b"b"]
+    assert hidden._beside(lines, 1, 2) == {(-1, b"a")}
+    assert hidden._beside(lines, 3, 1) == {(-1, b"y"), (1, b"b")}
+    assert hidden._beside(lines, 0, 5) == frozenset()
+    assert not hidden._is_apart(lines, 1, 2)
+    assert not hidden._is_apart(lines, 2, 2)
+    assert hidden._is_apart([b"", *lines, b""], 1, 5)
+    assert hidden._is_apart(lines, 0, 5)
 
 
 def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:

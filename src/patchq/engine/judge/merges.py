@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from patchq.engine.judge.case import Case, CaseFacts, distinct
-from patchq.engine.workspace.upstream_range import Placement, UpstreamRange
+from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.objects import Entry
 
 
@@ -27,7 +27,14 @@ class Merges:
 
     def places(self, case: Case) -> tuple[dict[str, Placement], dict[str, Entry | None]]:
         """Where the paths of a patch belong, and what is there."""
-        placements = distinct({path: self._span.place(path) for path in case.applied.paths})
+        found = distinct({path: self._span.place(path) for path in case.applied.paths})
+        placements = {
+            # upstream's file went, but here it is the patch that brings one
+            path: Placement(path, path, Whereabouts.SAME)
+            if place.where is Whereabouts.GONE and case.applied.before.get(path) is None
+            else place
+            for path, place in found.items()
+        }
         return placements, {
             path: self._objects.file(case.ours, place.new) if place.new else None
             for path, place in placements.items()
@@ -46,17 +53,9 @@ class Merges:
 
     def has_effect(self, facts: CaseFacts) -> bool:
         """Whether the patch merges, and changes something where it does."""
-        merged = facts.merged
-        return merged.clean and not self._nowhere(facts) and not self.is_empty(facts)
+        return facts.merged.clean and not self.is_empty(facts)
 
     def is_empty(self, facts: CaseFacts) -> bool:
         """Whether the patch merges, and changes nothing: the new base has it."""
         merged = facts.merged
         return merged.clean and merged.tree == self._objects.tree_of(facts.entries)
-
-    def _nowhere(self, facts: CaseFacts) -> bool:
-        """Whether the merge would put a file where it has no certain place."""
-        return any(
-            facts.placements[path].new is None and self._objects.file(facts.merged.tree, path)
-            for path in facts.case.applied.paths
-        )

@@ -89,10 +89,9 @@ class Follower:
         if not moves or any(self._is_tied(trail, moves) for trail in trails):
             return None
         self._looked.update(move.path for move in moves)
-        changes = [self._change(move, facts) for move in moves]
-        if None in changes:
+        pairs = [(move, change) for move in moves if (change := self._change(move, facts))]
+        if len(pairs) < len(moves):
             return None
-        pairs = [(move, change) for move, change in zip(moves, changes, strict=True) if change]
         moved = self._moved(pairs, trails, facts)
         return Followed(moved, tuple(moves)) if moved else None
 
