@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,12 @@ from patchq.errors import FindingsError
 
 if TYPE_CHECKING:
     from patchq.engine.export.building import Building
-    from patchq.engine.export.export import Exported
+    from patchq.engine.export.export import Beside, Exported
     from patchq.engine.export.prepare import Part, Prepared
     from patchq.model.export_format import ExportFormat
+
+PROOF = "verify.json"
+"""What the name of the file ends in that says what was verified of an export."""
 
 
 class Exporting(OpenWorkspace):
@@ -38,7 +42,8 @@ class Exporting(OpenWorkspace):
         :meth:`building` and :meth:`write_export`.
         """
         prepared = self.prepare(series, guards, variants, target=target)
-        beside = self.proof(prepared, progress=progress) if verify else {}
+        proof = partial(self.proof, prepared, progress=progress)
+        beside = {PROOF: proof} if verify else {}
         return self.write_export(self.building(prepared), Path(to), form, beside)
 
     def prepare(
@@ -78,19 +83,20 @@ class Exporting(OpenWorkspace):
         building: Building,
         to: Path,
         form: ExportFormat | None = None,
-        beside: Mapping[str, bytes] | None = None,
+        beside: Beside | None = None,
     ) -> Exported:
-        """Write what was prepared, and the files ``beside`` it (see :meth:`proof`) by ending."""
+        """Write what was prepared, and the files ``beside`` it by ending, such as :meth:`proof`.
+
+        A function is called while git packs; nothing is written if it raises.
+        """
         from patchq.engine.export.export import export_series
         from patchq.model.export_format import ExportFormat
 
         chosen = form or ExportFormat.of(to)
         return export_series(building.prepared, chosen, to, beside or {}, building.vendored)
 
-    def proof(
-        self, prepared: Prepared, fuzz: int = 0, *, progress: Progress = quiet
-    ) -> dict[str, bytes]:
-        """The verification of what is to be exported, as the file that goes beside it.
+    def proof(self, prepared: Prepared, fuzz: int = 0, *, progress: Progress = quiet) -> bytes:
+        """The verification of what is to be exported, as the file :data:`PROOF` beside it.
 
         Raises :class:`~patchq.errors.FindingsError` if it fails; ``say`` hears each failure.
         """
@@ -109,4 +115,4 @@ class Exporting(OpenWorkspace):
                 f"{tag} does not verify; nothing was exported",
                 hint=f"`patchq verify {tag}` shows all of it; --no-verify exports it as it is.",
             )
-        return {"verify.json": render_json(found).encode()}
+        return render_json(found).encode()

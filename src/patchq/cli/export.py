@@ -5,11 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from patchq.api.exporting import PROOF
 from patchq.cli.options import Guards, TagArgument, Variants
 from patchq.cli.output import refuse_series
 from patchq.cli.session import Session, session
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from patchq.engine.export.prepare import Prepared
 
 _STDOUT = Path("-")
+
+Proof = Callable[..., bytes]
+"""Verifies what is to be exported, with the words for how far it is; raises if that fails."""
 
 
 def export(
@@ -138,13 +144,13 @@ def export(
     if print_build:
         typer.echo(render_build(building, mode), nl=False)
         return
-    beside = {} if no_verify else _proof(run, prepared, fuzz)
+    proof = None if no_verify else partial(run.api.proof, prepared, fuzz)
     if streamed:
         if json:
             raise InputError("--json and -o - both write to standard output; take one")
-        _stream(run, building, chosen, beside)
+        _stream(run, building, chosen, proof)
         return
-    exported = _write(run, building, chosen, place, beside)
+    exported = _write(run, building, chosen, place, proof)
     _say(run, exported, place, prepared, json=json)
 
 
@@ -171,17 +177,18 @@ def _building(
 
 
 def _write(
-    run: Session, building: Building, form: ExportFormat, place: Path, beside: dict[str, bytes]
+    run: Session, building: Building, form: ExportFormat, place: Path, proof: Proof | None
 ) -> Exported:
-    with run.progress(f"exporting {building.prepared.base.name}"):
+    with run.progress(f"exporting {building.prepared.base.name}") as progress:
+        beside = {PROOF: partial(proof, progress=progress)} if proof else {}
         return run.api.write_export(building, place, form, beside)
 
 
-def _stream(run: Session, building: Building, form: ExportFormat, beside: dict[str, bytes]) -> None:
+def _stream(run: Session, building: Building, form: ExportFormat, proof: Proof | None) -> None:
     """Write one file to standard output; what would go beside it is left out."""
     with tempfile.TemporaryDirectory(prefix="export-", dir=scratch_root()) as scratch:
         place = Path(scratch, "export")
-        exported = _write(run, building, form, place, beside)
+        exported = _write(run, building, form, place, proof)
         with place.open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -224,12 +231,6 @@ def _say_packing(run: Session, exported: Exported, prepared: Prepared) -> None:
             patched = sum(path in ours for path in paths)
             of_ours = f" ({patched} of them changed by a patch)" if patched else ""
             run.notice(f"{counted(len(paths), 'file')} {what}{of_ours}: {some(first)}")
-
-
-def _proof(run: Session, prepared: Prepared, fuzz: int) -> dict[str, bytes]:
-    """The result of verifying what is to be exported; raises if it fails."""
-    with run.progress(f"verifying {prepared.base.name}") as progress:
-        return run.api.proof(prepared, fuzz, progress=progress)
 
 
 def register(app: typer.Typer) -> None:

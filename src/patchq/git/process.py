@@ -13,7 +13,8 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -229,11 +230,31 @@ class Git:
             result.stderr and self._fetch_missing is not None and self._fetch_missing(result.stderr)
         ):
             result = self._end(args, stdin, environment)
-        if result.status in _BY_OTHERS:
-            raise GitEndedError(args[0], result)
-        if result.status not in allow:
-            raise GitFailedError(args[0], result)
-        return result
+        return _checked(args, result, allow)
+
+    @contextmanager
+    def running(
+        self, *args: str, environment: Mapping[str, str] | None = None
+    ) -> Iterator[Callable[[], Result]]:
+        """``git args`` beside us: what is called waits for its end, and raises as :meth:`run`.
+
+        It must not read objects that may be missing, nor write much to its streams. It is ended
+        with the context.
+        """
+        begun = time.perf_counter()
+        process = self.start(args, environment)
+
+        def end() -> Result:
+            out, err = process.communicate()
+            _observe(args, begun)
+            return _checked(args, Result(process.returncode, out, err), (0,))
+
+        try:
+            yield end
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
     def _end(
         self, args: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
@@ -245,13 +266,25 @@ class Git:
         except BaseException:
             process.kill()  # it would go on for nobody
             raise
-        for observer in _observers:
-            observer(" ".join(args), time.perf_counter() - begun)
+        _observe(args, begun)
         return Result(process.returncode, out, err)
 
     def text(self, *args: str, stdin: bytes = b"") -> str:
         """Standard output of ``git args`` as text, without its last newline."""
         return self.run(*args, stdin=stdin).stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+def _checked(args: Sequence[str], result: Result, allow: Sequence[int]) -> Result:
+    if result.status in _BY_OTHERS:
+        raise GitEndedError(args[0], result)
+    if result.status not in allow:
+        raise GitFailedError(args[0], result)
+    return result
+
+
+def _observe(args: Sequence[str], begun: float) -> None:
+    for observer in _observers:
+        observer(" ".join(args), time.perf_counter() - begun)
 
 
 @cache

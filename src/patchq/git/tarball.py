@@ -13,7 +13,8 @@ import stat
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BytesIO
@@ -92,6 +93,13 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> Packed:
 
     Raises :class:`UpstreamError` if an object is missing or damaged, or the disk full.
     """
+    with packing(store, snapshot, to) as packed:
+        return packed()
+
+
+@contextmanager
+def packing(store: Store, snapshot: Snapshot, to: Path) -> Iterator[Callable[[], Packed]]:
+    """:func:`write_tar` beside us: what is called waits until git has packed, and compares."""
     files = dict(store.objects.walk(snapshot.tree))
     blobs = [entry.oid for entry in files.values() if entry.mode != GITLINK_MODE]
     store.objects.bring(blobs)
@@ -106,22 +114,27 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> Packed:
     )
     with tempfile.TemporaryDirectory(prefix="archive-", dir=scratch_root()) as directory:
         _repository(Path(directory), snapshot.name, tag)
-        try:
-            store.git.run(
-                *_PINNED,
-                "archive",
-                "--format=tar",
-                f"--prefix={snapshot.prefix}/",
-                f"--output={to}",
-                commit,
-                environment={"GIT_DIR": directory},
-            )
-        except GitFailedError:
-            store.objects.verify(blobs)  # which says more
-            raise
-    end, found = _compare(store, snapshot, files, to)
-    store.objects.verify(blobs)  # those that attributes left out or changed
-    return Packed(to, snapshot.prefix, commit, end, found)
+        with store.git.running(
+            *_PINNED,
+            "archive",
+            "--format=tar",
+            f"--prefix={snapshot.prefix}/",
+            f"--output={to}",
+            commit,
+            environment={"GIT_DIR": directory},
+        ) as end_of_git:
+
+            def packed() -> Packed:
+                try:
+                    end_of_git()
+                except GitFailedError:
+                    store.objects.verify(blobs)  # which says more
+                    raise
+                end, found = _compare(store, snapshot, files, to)
+                store.objects.verify(blobs)  # those that attributes left out or changed
+                return Packed(to, snapshot.prefix, commit, end, found)
+
+            yield packed
 
 
 def _compare(

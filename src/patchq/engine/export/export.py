@@ -7,7 +7,7 @@ The tree holds a manifest of its inputs and nothing else of ours; what differs b
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,12 +30,15 @@ from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.verify.requirements import PYPROJECT
 from patchq.errors import InputError
 from patchq.git.search import lines_with_words
-from patchq.git.tarball import Differing, Snapshot, add_to_tar, write_tar
+from patchq.git.tarball import Differing, Snapshot, add_to_tar, packing
 from patchq.model.export_format import ExportFormat
 from patchq.model.ids import TreeId
 
 ARCHIVAL = ".git_archival.txt"
 RECORD_SCHEMA = "patchq.export/1"
+
+Beside = Mapping[str, bytes | Callable[[], bytes]]
+"""Files that go beside an export, by ending."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,12 @@ def export_series(
     prepared: Prepared,
     form: ExportFormat,
     target: Path,
-    beside: Mapping[str, bytes] | None = None,
+    beside: Beside | None = None,
     vendored: tuple[Vendored, ...] = (),
 ) -> Exported:
     """Write the tree to ``target``, and the files ``beside`` (by ending) next to it.
+
+    Those that are functions are made while git packs the tree.
 
     All of it is there afterwards or nothing. Raises :class:`InputError` if ``target`` is taken
     or cannot be written, or the series cannot be had in that form.
@@ -84,12 +89,14 @@ def export_series(
     snapshot = Snapshot(prepared.exported, base.name, base.date, prepared.prefix)
     with staging(target) as aside, ThreadPoolExecutor(1) as beside_it:
         tar = aside / "tar"
-        packed = write_tar(store, snapshot, tar)
-        packing = packed.differing if form.has_attributes else Differing()
+        with packing(store, snapshot, tar) as packed_by_git:
+            files = {name: made() if callable(made) else made for name, made in beside.items()}
+            packed = packed_by_git()
+        altered = packed.differing if form.has_attributes else Differing()
         if name is not None:
             added = {set_manifest(name): render_set_manifest(prepared, name)}
         else:
-            manifest = render_manifest(prepared, packed, packing, vendored)
+            manifest = render_manifest(prepared, packed, altered, vendored)
             added = {**_additions(prepared), MANIFEST: manifest}
             added |= {item.name: item.file.read_bytes() for item in vendored}
         add_to_tar(packed, snapshot, added)
@@ -106,9 +113,9 @@ def export_series(
             tree=subject.tree,
             tar_sha256=digest.result(),
             file_sha256=sha256_of(made) if form.is_packed else None,
-            packing=packing,
+            packing=altered,
         )
-        publish(_with_companions(exported, beside, aside), made, target)
+        publish(_with_companions(exported, files, aside), made, target)
     return exported
 
 
