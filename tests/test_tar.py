@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
 import os
 import tarfile
 from pathlib import Path
@@ -10,12 +12,14 @@ import pytest
 from miniature import Edits, MakeMiniature, Miniature, executable, symlink
 from test_git_layer import spoil
 
-from patchq.errors import UpstreamError
+from patchq.archives.compression import Compression
+from patchq.errors import InputError, UpstreamError
 from patchq.git.lender import find_lender
 from patchq.git.raw_objects import DamagedObjectError, MissingObjectError
 from patchq.git.store import Store, open_store
 from patchq.git.tar_entries import files_with, read_entries, unpack
-from patchq.git.tarball import Packed, Snapshot, add_to_tar, write_tar
+from patchq.git.tarball import Packed, Snapshot, add_to_tar, packing, write_tar
+from patchq.scratch import scratch_root
 
 LONG = "/".join(["directory-with-a-long-name"] * 6)
 FILES: Edits = {
@@ -184,3 +188,40 @@ def test_a_missing_object_is_named(
     (upstream.path / "objects" / oid[:2] / oid[2:]).unlink()
     with pytest.raises(MissingObjectError, match=oid):
         pack(store, upstream, tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", ["gz", "xz"])
+@pytest.mark.parametrize("size", [0, 10, 3 << 20])
+def test_compressed_while_it_is_written_is_compressed_all_the_same(
+    tmp_path: Path, kind: str, size: int
+) -> None:
+    tar = tmp_path / "tar"
+    begin = bytes(range(256)) * (size // 256)
+    tar.write_bytes(begin + bytes(100))
+    with Compression(tar, tmp_path / "beside", kind) as compression:
+        compression.begin(100)
+        with tar.open("r+b") as stream:
+            stream.seek(len(begin))
+            stream.write(b"end" * 1000)
+        compression.finish()
+    with Compression(tar, tmp_path / "after", kind) as compression:
+        compression.begin(0)
+        compression.finish()
+    packed = (tmp_path / "beside").read_bytes()
+    assert packed == (tmp_path / "after").read_bytes()
+    assert (gzip if kind == "gz" else lzma).decompress(packed) == tar.read_bytes()
+
+
+def test_a_compression_that_is_given_up_ends(tmp_path: Path) -> None:
+    tar = tmp_path / "tar"
+    tar.write_bytes(bytes(5 << 20))
+    with Compression(tar, tmp_path / "packed", "gz") as compression:
+        compression.begin(1 << 20)
+
+
+def test_what_ends_the_packing_ends_git(upstream: Miniature, store: Store, tmp_path: Path) -> None:
+    tree = store.objects.commit_tree(upstream.commit_id("v1"))
+    snapshot = Snapshot(tree, "v1", "2026-01-01T00:00:00Z", "p")
+    with pytest.raises(InputError), packing(store, snapshot, tmp_path / "t"):
+        raise InputError("it does not verify")
+    assert not list(scratch_root().glob("archive-*"))

@@ -42,6 +42,10 @@ _PINNED = (
 )
 
 _ZIP_LEVEL = 6
+
+OPEN_END = 2 * tarfile.RECORDSIZE
+"""More than a tar ends in, which what is added takes the place of."""
+
 _ZIP_BEGINS = 315532800  # 1980, the first year that the format knows
 
 
@@ -98,8 +102,13 @@ def write_tar(store: Store, snapshot: Snapshot, to: Path) -> Packed:
 
 
 @contextmanager
-def packing(store: Store, snapshot: Snapshot, to: Path) -> Iterator[Callable[[], Packed]]:
-    """:func:`write_tar` beside us: what is called waits until git has packed, and compares."""
+def packing(
+    store: Store, snapshot: Snapshot, to: Path, then: Callable[[], object] = int
+) -> Iterator[Callable[[], Packed]]:
+    """:func:`write_tar` beside us: what is called waits until git has packed, and compares.
+
+    ``then`` is called before the comparison. All but the last :data:`OPEN_END` bytes are there.
+    """
     files = dict(store.objects.walk(snapshot.tree))
     blobs = [entry.oid for entry in files.values() if entry.mode != GITLINK_MODE]
     store.objects.bring(blobs)
@@ -130,6 +139,7 @@ def packing(store: Store, snapshot: Snapshot, to: Path) -> Iterator[Callable[[],
                 except GitFailedError:
                     store.objects.verify(blobs)  # which says more
                     raise
+                then()
                 end, found = _compare(store, snapshot, files, to)
                 store.objects.verify(blobs)  # those that attributes left out or changed
                 return Packed(to, snapshot.prefix, commit, end, found)

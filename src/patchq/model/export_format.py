@@ -60,6 +60,11 @@ class ExportFormat(Enum):
         return self.value.startswith("tar") or self is ExportFormat.ZIP
 
     @property
+    def is_compressed(self) -> bool:
+        """Whether it is a tar that is compressed as a whole."""
+        return self.value.startswith("tar.")
+
+    @property
     def compression(self) -> str:
         """What the tar is compressed with."""
         return self.value.removeprefix("tar.")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from patchq import __version__
+from patchq.archives.compression import Compression
 from patchq.archives.reader import sha256_of
 from patchq.engine.export.constraints import CONSTRAINTS, OVERRIDES, pin_files
 from patchq.engine.export.formats import PlacedSeries, make
@@ -30,7 +33,7 @@ from patchq.engine.export.vendor import VENDOR, Vendored
 from patchq.engine.verify.requirements import PYPROJECT
 from patchq.errors import InputError
 from patchq.git.search import lines_with_words
-from patchq.git.tarball import Differing, Snapshot, add_to_tar, packing
+from patchq.git.tarball import OPEN_END, Differing, Snapshot, add_to_tar, packing
 from patchq.model.export_format import ExportFormat
 from patchq.model.ids import TreeId
 
@@ -79,18 +82,22 @@ def export_series(
     project, base, subject = prepared.project, prepared.base, prepared.subject
     beside = beside or {}
     _refuse_taken_names(prepared, vendored)
-    partial = prepared.part.subdir is not None or prepared.part.of is not None
-    if form.is_of_whole_tree and (partial or vendored):
+    in_part = prepared.part.subdir is not None or prepared.part.of is not None
+    if form.is_of_whole_tree and (in_part or vendored):
         raise InputError(
             f"--format {form.value} is of a whole tree", hint="Leave --subdir, --set, --vendor out."
         )
     refuse_taken(target, form, beside)
     store, name = project.store, prepared.part.of
     snapshot = Snapshot(prepared.exported, base.name, base.date, prepared.prefix)
-    with staging(target) as aside, ThreadPoolExecutor(1) as beside_it:
+    with ExitStack() as stack:
+        aside = stack.enter_context(staging(target))
         tar = aside / "tar"
-        with packing(store, snapshot, tar) as packed_by_git:
-            files = {name: made() if callable(made) else made for name, made in beside.items()}
+        beside_it = stack.enter_context(ThreadPoolExecutor(1))
+        compression = stack.enter_context(Compression(tar, aside / "packed", form.compression))
+        then = partial(compression.begin, OPEN_END) if form.is_compressed else int
+        with packing(store, snapshot, tar, then) as packed_by_git:
+            files = {end: file() if callable(file) else file for end, file in beside.items()}
             packed = packed_by_git()
         altered = packed.differing if form.has_attributes else Differing()
         if name is not None:
@@ -101,7 +108,11 @@ def export_series(
             added |= {item.name: item.file.read_bytes() for item in vendored}
         add_to_tar(packed, snapshot, added)
         digest = beside_it.submit(sha256_of, tar)
-        made = make(form, PlacedSeries(store, base, subject.steps), snapshot, tar, aside)
+        made = (
+            compression.finish()
+            if form.is_compressed
+            else make(form, PlacedSeries(store, base, subject.steps), snapshot, tar, aside)
+        )
         if form.is_of_whole_tree:
             (made / MANIFEST).write_bytes(added[MANIFEST])
         exported = Exported(

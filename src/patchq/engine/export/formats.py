@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.archives.compression import compress
 from patchq.engine.series.message import wording
 from patchq.engine.series.rewrite import applies_alike, barred
 from patchq.engine.verify.subject import PatchStep
@@ -38,6 +37,8 @@ def make(
 ) -> Path:
     """The export in ``form``, made in the directory ``aside``; ``tar`` is the tar of its tree.
 
+    What is compressed as a whole is not made here.
+
     Raises :class:`InputError` if the series cannot be had in that form.
     """
     if form is ExportFormat.TAR:
@@ -45,10 +46,6 @@ def make(
     if form is ExportFormat.ZIP:
         to = aside / "packed"
         write_zip(tar, to)
-        return to
-    if form.is_packed:
-        to = aside / "packed"
-        compress(tar, to, form.compression)
         return to
     if form is ExportFormat.PATCHES:
         return _patches(placed, snapshot, aside / PATCHES)
