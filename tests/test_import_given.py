@@ -15,6 +15,7 @@ import pytest
 from test_import import EDIT, LINES, TEN, Bench, bench, edited, plain_diff
 
 from patchq.engine.importing import read
+from patchq.engine.importing.stream_order import StreamOrder, stream_order
 from patchq.errors import InputError
 
 __all__ = ["bench"]
@@ -412,6 +413,53 @@ def test_commits_that_share_no_file_go_by_their_dates(bench: Bench) -> None:
     assert "nothing in it proves its order: taken in the order of the stream" in done.stderr
     assert "(`git log --reverse -p` prints the oldest first)" in done.stderr
     assert bench.series().splitlines()[-2:] == ["Two.patch", "One.patch"]
+
+
+def test_a_pure_rename_comes_after_what_edits_the_file(bench: Bench) -> None:
+    """It names no blobs, and all dates are the same."""
+    edited, old = TWENTY["src/app.py"], "src/app.py"
+    one = bench.upstream.detached("v1", "Edit", TWENTY)
+    two = bench.upstream.detached(one, "Move", {old: None, "src/moved.py": edited})
+    newest = bench.upstream.git("log", "-p", "-M", f"v1..{two}").decode()
+    same = re.sub("Date: .*", "Date:   Tue Jan 7 08:00:00 2025 +0000", newest)
+    done = bench.run("-", stdin=same)
+    assert done.returncode == 0, done.stderr
+    assert f"{NEWEST_FIRST}: taken from its end, oldest first" in done.stderr
+    assert bench.series().splitlines()[-2:] == ["Edit.patch", "Move.patch"]
+
+
+def test_a_path_that_is_left_and_made_anew_proves_no_order() -> None:
+    gone = b"diff --git a/x b/x\ndeleted file mode 100644\n"
+    made = b"diff --git a/x b/x\nnew file mode 100644\n"
+    assert stream_order([(b"", gone), (b"", made)]) == StreamOrder()
+
+
+@pytest.mark.parametrize("form", [(), ("--oneline",)])
+def test_a_graph_is_no_diff(bench: Bench, form: tuple[str, ...]) -> None:
+    graph = bench.upstream.git("log", "-p", "--graph", *form, f"v1..{two_commits(bench)[1]}")
+    done = bench.run("-", stdin=graph.decode())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "this is the output of `git log --graph`, not a unified diff" in done.stderr
+    assert "without the graph" in done.stderr
+
+
+def test_what_holds_no_patch_among_others_is_skipped_and_said(bench: Bench) -> None:
+    one = two_commits(bench)[0]
+    mail = bench.upstream.format(one)
+    head = mail.split(b"diff --git")[0].replace(b"[PATCH]", b"[PATCH 0/1]")
+    (bench.root / "pile").mkdir()
+    for name, content in {"0.patch": head, "1.patch": mail, "2.patch": b""}.items():
+        bench.write(f"pile/{name}", content)
+    bench.write("pile/series", b"# above\n0.patch\n1.patch\n# below\n2.patch\n")
+    done = bench.run("pile", "--keep-going")
+    assert done.returncode == 0, done.stderr
+    assert "pile/0.patch: no diff in it: skipped" in done.stderr
+    assert "pile/2.patch: it is empty: skipped" in done.stderr
+    assert "it comes after the last patch: # below" in done.stderr
+    assert bench.series() == "# above\n1.patch\n"
+    alone = bench.run(bench.root / "pile/2.patch")
+    assert (alone.returncode, alone.stdout) == (2, "")
+    assert "the patch is empty" in alone.stderr
 
 
 def test_a_requirement_that_names_no_patch_is_said(bench: Bench) -> None:

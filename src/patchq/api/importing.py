@@ -129,6 +129,7 @@ class Importing(Editing):
                 read = reader.read(word, self.lock.base(tag))
                 found.patches += read.patches
                 found.notices += read.notices
+        found.skip_empty()
         return found, tag
 
     def _branches(self, repo: Path | None) -> BranchReader:

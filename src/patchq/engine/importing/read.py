@@ -94,6 +94,7 @@ _NOT_A_PATCH = (
         "Make it again with `diff -u`, or convert it: `filterdiff --format=unified`.",
     ),
 )
+_GRAPH = re.compile(rb"^(?:[|*\\/_] ?)+ {0,2}diff --git ", re.M)
 _NORMAL_DIFF = re.compile(rb"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?\n[<>] ", re.M)
 
 
@@ -246,7 +247,15 @@ def _unpacked(file: str, raw: bytes) -> tuple[bytes, str, list[Notice]]:
     for pattern, what, hint in _NOT_A_PATCH:
         if pattern.search(raw):
             raise InputError(f"this is {what}, not a unified diff", where=Where(file), hint=hint)
-    if find_diff(raw) == len(raw) and _NORMAL_DIFF.search(raw):
+    if find_diff(raw) < len(raw):
+        return raw, title, notices
+    if _GRAPH.search(raw):
+        raise InputError(
+            "this is the output of `git log --graph`, not a unified diff",
+            where=Where(file),
+            hint="Make it again without the graph: `git log --reverse -p`, or `git format-patch`.",
+        )
+    if _NORMAL_DIFF.search(raw):
         raise InputError(
             "this is what plain diff(1) writes, not a unified diff",
             where=Where(file),

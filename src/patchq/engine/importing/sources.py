@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from patchq.engine.importing.read import Given, Notice, free_name, read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
+from patchq.model.diff_layout import find_diff
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import read_series
 
@@ -45,6 +46,25 @@ class Collected:
         self.patches += given
         return given
 
+    def skip_empty(self) -> None:
+        """Leave out what holds no patch, where others do: an empty file, a cover letter ([0/n])."""
+        kept = [given for given in self.patches if not _is_empty(given)]
+        if not kept:
+            return
+        above: tuple[str, ...] = ()
+        patches: list[Given] = []
+        for given in self.patches:
+            above = (*above, *given.above)
+            if _is_empty(given):
+                text = "no diff in it" if given.raw.strip() else "it is empty"
+                self.notices.append(Notice(Where(given.place), f"{text}: skipped"))
+            else:
+                patches.append(replace(given, above=above))
+                above = ()
+        self.notices += _behind(Where(self.patches[-1].place), above)
+        self.patches = patches
+        self._counted = 0
+
     def _named_apart(self, given: Given, file: str) -> Given:
         """Two files of a directory are two patches, if their names differ by a number alone."""
         for other in self.patches[self._counted :]:
@@ -52,6 +72,11 @@ class Collected:
         self._counted = len(self.patches)
         taken = self._taken.get(PurePath(file).parent, ())
         return replace(given, name=free_name(given.name, taken))
+
+
+def _is_empty(given: Given) -> bool:
+    no_diff = find_diff(given.raw) == len(given.raw)
+    return no_diff and (given.number == 0 or not given.raw.strip())
 
 
 def is_path(word: str) -> bool:
@@ -143,10 +168,13 @@ def _read_series(series: Path, found: Collected) -> None:
             taken.add(named.name)
             found.patches.append(named)
             above = []
-    found.notices += [
-        Notice(Where(str(series)), f"not taken, it comes after the last patch: {text}")
-        for text in above
-    ]
+    found.notices += _behind(Where(str(series)), above)
+
+
+def _behind(where: Where, above: Sequence[str]) -> list[Notice]:
+    """What is to be said of comments with no patch below them."""
+    words = "not taken, it comes after the last patch"
+    return [Notice(where, f"{words}: {text}") for text in above]
 
 
 def _listed(directory: Path, text: str, where: Where, found: Collected) -> Sequence[Given]:
