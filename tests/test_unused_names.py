@@ -74,6 +74,12 @@ RULE = "all: check\n\tcc\n\ncheck: lib\n\tone\n\ttwo\n\nlib:\n\tar\n"
             True,
         ),
         (
+            {"CMakeLists.txt": SET.replace("SRCS", "\u03bb${x}")},
+            SET.replace("SRCS", "\u03bb${x}").replace("a.c", "a.c b.c"),
+            {"README": "More.\n"},
+            True,
+        ),
+        (
             {"Makefile": RULE},
             RULE.replace("\ttwo", "\tthree\n\ttwo"),
             {"Makefile": RULE.replace("\ttwo", "\tthree\n\ttwo").replace("all: check", "all: lib")},

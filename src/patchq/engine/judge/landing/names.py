@@ -72,7 +72,8 @@ class FileNames:
         """The names of what a line is part of, or binds, if what uses it has to write them."""
         if _reader(self._path, self._text) not in (_c, _cmake, _make, _shell):
             return set()
-        return {_symbol(each.name) for each in self._around(number)}
+        found = {_symbol(each.name) for each in self._around(number)}
+        return {name for name in found if _WRITTEN.fullmatch(name)}
 
     def has(self, name: str) -> bool:
         """Whether the file binds what others write as ``name``."""
@@ -109,6 +110,8 @@ class FileNames:
 
 
 _CALLED = re.compile(r"(\w+)\s*\(")
+_WRITTEN = re.compile(r"[\w.+-]+", re.ASCII)
+"""A name that is not made of others: ``${prefix}_sources`` is."""
 
 
 def _symbol(name: str) -> str:
@@ -303,34 +306,36 @@ def _cmake(path: str, text: bytes) -> Iterator[Bound]:
 
 
 def _shell(path: str, text: bytes) -> Iterator[Bound]:
-    lines = text.decode("latin-1").split("\n")
     blocks = blocks_of(path, text)
-    for number, line in enumerate(lines):
-        block = blocks.around(number)
+    for number, line in enumerate(text.decode("latin-1").split("\n")):
+        last, fresh = number, True
         if match := _FUNCTION.match(line):
             starts = (start for start in (number, number + 1) if blocks.end(start) > start)
-            last = blocks.end(next(starts, number))
-            yield Bound(f"{match[1] or match[2]}()", number, last, block)
+            name, last = f"{match[1] or match[2]}()", blocks.end(next(starts, number))
         elif match := _VARIABLE.fullmatch(line):
-            fresh = not re.search(rf"\$\{{?{match[1]}\b", line)
-            yield Bound(match[1], number, number, block, replaces=fresh)
+            name, fresh = match[1], not re.search(rf"\$\{{?{match[1]}\b", line)
         elif match := _UNSET.match(line):
-            yield Bound(f"{match[1]}()" if " -f" in match[0] else match[1], number, number, block)
+            name = f"{match[1]}()" if " -f" in match[0] else match[1]
+        else:
+            continue
+        yield Bound(name, number, last, blocks.around(number), replaces=fresh)
 
 
 def _make(path: str, text: bytes) -> Iterator[Bound]:
     lines = text.decode("latin-1").split("\n")
     blocks = blocks_of(path, text)
     for number, line in enumerate(lines):
-        block = blocks.around(number)
+        last = number
         if match := _MADE.match(line):
-            fresh = not re.search(rf"\$[({{]{re.escape(match[1])}[)}}:]", match[2])
-            yield Bound(match[1], number, number, block, replaces=fresh)
+            name = match[1]
+            fresh = not re.search(rf"\$[({{]{re.escape(name)}[)}}:]", match[2])
         elif match := _RULE.match(line):
-            last = number
             while last + 1 < len(lines) and lines[last + 1].startswith("\t"):
                 last += 1
-            yield Bound(f"{match[1]}:", number, last, block, replaces=last > number)
+            name, fresh = f"{match[1]}:", last > number
+        else:
+            continue
+        yield Bound(name, number, last, blocks.around(number), replaces=fresh)
 
 
 # Keys
