@@ -6,7 +6,6 @@ in memory until a process of git may need it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from patchq.git.newobjects import NewObjects
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
 from patchq.git.reader import Reader, reader_is_gone
 from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId
+from patchq.recent import Recent
 
 OURS = f"{IDENTITY} <{EMAIL}> 0 +0000"
 """Who makes the commits that carry trees to git: the same on every machine."""
@@ -68,7 +68,7 @@ class RawObjects:
         self._git = git
         self._fetch_missing = fetch_missing
         self._new = git.held = NewObjects(scratch, git)
-        self._recent = _Recent()
+        self._recent: Recent[ObjectId, bytes] = Recent(_RECENT, len)
         self._derived: dict[ObjectId, _Derived] = {}
         self._written: set[ObjectId] = set()
         self._sound: set[ObjectId] = set()
@@ -238,27 +238,6 @@ class _Derived:
     start: int
     end: int
     text: bytes
-
-
-class _Recent:
-    """What was read last, by id."""
-
-    def __init__(self) -> None:
-        self._contents: OrderedDict[ObjectId, bytes] = OrderedDict()
-        self._size = 0
-
-    def get(self, oid: ObjectId) -> bytes | None:
-        content = self._contents.get(oid)
-        if content is not None:
-            self._contents.move_to_end(oid)
-        return content
-
-    def keep(self, oid: ObjectId, content: bytes) -> None:
-        self._contents[oid] = content
-        self._size += len(content)
-        while self._size > _RECENT:
-            _, oldest = self._contents.popitem(last=False)
-            self._size -= len(oldest)
 
 
 def object_id(kind: bytes, content: bytes | memoryview) -> ObjectId:

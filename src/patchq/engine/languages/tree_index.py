@@ -40,6 +40,7 @@ from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
 from patchq.kept_answers import KeptAnswers
 from patchq.model.ids import BlobId, TreeId, blob_id
+from patchq.recent import Recent
 
 _VERSION = "search-index/2"
 _LARGEST = 32 * 2**20
@@ -56,6 +57,8 @@ _SHARED_MARKS = 0.5
 _FEW_MARKS = 4
 _ROUNDING = 1e-9
 _BUCKETS = 1 << 12
+_TOKENS = 400_000
+"""So many tokens of files are kept, some tens of megabytes: the next piece is looked for nearby."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ class TreeIndex:
         self._before = before
         self._store = store
         self._kept = KeptAnswers(cache / "search", _VERSION, _read, _written)
-        self._tokens: dict[tuple[Family, BlobId], Tokens] = {}
+        self._tokens: Recent[tuple[Family, BlobId], Tokens] = Recent(
+            _TOKENS, lambda each: len(each.texts)
+        )
 
     @property
     def files(self) -> int:
@@ -184,9 +189,11 @@ class TreeIndex:
 
     def tokens(self, oid: BlobId, kind: Family) -> Tokens:
         """The tokens of a blob of the tree."""
-        if (kind, oid) not in self._tokens:
-            self._tokens[kind, oid] = tokenize(kind, self.content(oid))
-        return self._tokens[kind, oid]
+        known = self._tokens.get((kind, oid))
+        if known is None:
+            known = tokenize(kind, self.content(oid))
+            self._tokens.keep((kind, oid), known)
+        return known
 
     @cached_property
     def _paths(self) -> dict[BlobId, tuple[str, ...]]:
@@ -368,7 +375,7 @@ class FreshCode:
         return self._store.history.added_text(*self._trees)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def fresh_code(store: Store, old: TreeId, new: TreeId) -> FreshCode:
     """What ``new`` has beyond ``old``, read once for all who ask."""
     return FreshCode(store, old, new)
