@@ -38,7 +38,9 @@ def root(miniature: MakeMiniature, patchq: CommandLine) -> Path:
     root = make_workspace(upstream, patches, bases=("v1", "v2", "v3")).root
     done = patchq("rebase", "--onto", "v2", "--keep-going", cwd=root)
     assert (root / "series/v2/series").read_text() == "fine.patch\n", done.stderr
-    assert "held: 1 conflicts by itself, 1 follows it; `patchq resolve` lists them" in done.stderr
+    assert (
+        "held: 1 needs review by itself, 1 follows it; `patchq resolve` lists them" in done.stderr
+    )
     return root
 
 
@@ -55,7 +57,7 @@ def test_roots_are_told_from_followers(root: Path, patchq: CommandLine) -> None:
     done = patchq("resolve", cwd=root)
     assert done.returncode == 1
     assert done.stdout == (
-        "held on v2: 1 conflicts by itself, 1 follows it\n"
+        "held on v2: 1 needs review by itself, 1 follows it\n"
         "  ten.patch\n"
         "  eleven.patch follows ten.patch\n"
     )
@@ -83,7 +85,7 @@ def test_nothing_left_of_a_held_patch_names_the_way_out(root: Path, patchq: Comm
     assert patchq("resolve", "--abort", cwd=root).returncode == 0
     dropped = patchq("drop", "ten.patch", "--tag", "v2", "--reason", "theirs will do", cwd=root)
     assert dropped.returncode == 0, dropped.stderr
-    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 conflicts by itself\n")
+    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 needs review by itself\n")
 
 
 def test_verify_export_and_next_name_the_command(root: Path, patchq: CommandLine) -> None:
@@ -116,7 +118,7 @@ def test_a_held_patch_is_solved_and_joins_its_series(root: Path, patchq: Command
     assert "X-Kind: fix\n" in (series / "ten.patch").read_text()
     assert not (root / ".patchq/worktree").exists()
     assert list((root / "series/.resolutions").iterdir())
-    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 conflicts by itself")
+    assert patchq("resolve", cwd=root).stdout.startswith("held on v2: 1 needs review by itself")
     assert patchq("undo", cwd=root).returncode == 0
     assert (series / "series").read_text() == "fine.patch\n"
 
@@ -346,3 +348,42 @@ def test_what_is_held_and_opened_as_json(root: Path, patchq: CommandLine) -> Non
     assert shown("resolve", "ten")["opened"] == opened
     solve(root, "line X", "line X, as a word")
     assert shown("resolve", "--continue")["order"] == ["ten.patch", "fine.patch"]
+
+
+@pytest.mark.parametrize("collides", [False, True])
+def test_a_held_drifted_patch_is_taken_for_a_reason_alone(
+    miniature: MakeMiniature, patchq: CommandLine, collides: bool
+) -> None:
+    upstream = miniature()
+    upstream.commit("Begin", {"app.py": LINES, "gate.py": "wide\n"})
+    upstream.tag("v1")
+    upstream.commit("Narrow", {"gate.py": "narrow\n"} | ({"app.py": OTHER} if collides else {}))
+    upstream.tag("v2")
+    words = "Say ten\n\nX-Expect: contains gate.py ^wide$\nX-Kind: fix"
+    mail = upstream.format(upstream.detached("v1", words, {"app.py": TEN}))
+    root = make_workspace(upstream, {"ten.patch": mail}, bases=("v1", "v2")).root
+    patchq("rebase", "--onto", "v2", "--keep-going", cwd=root)
+    before = (root / "series/v2/retired.yaml").read_bytes()
+    for command in ("resolve", "revive"):
+        refused = patchq(command, "ten", cwd=root)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "ten.patch is drifted on v2: X-Expect: contains gate.py ^wide$" in refused.stderr
+        assert "`patchq resolve ten.patch v2 --accept-drift WHY`" in refused.stderr
+    assert (root / "series/v2/retired.yaml").read_bytes() == before
+    done = patchq("resolve", "ten", "--accept-drift", "wide  is gone", cwd=root)
+    if collides:
+        assert "ten.patch conflicts on v2 in app.py" in done.stdout
+        solve(root, "line X", "line ten")
+        done = patchq("resolve", "--continue", cwd=root)
+    assert done.returncode == 0, done.stderr
+    patch = (root / "series/v2/ten.patch").read_text()
+    assert "X-Drift-Accepted: v2: wide is gone (was X-Expect: contains gate.py ^wide$)" in patch
+    assert "\nX-Expect:" not in patch
+    assert patchq("verify", "v2", cwd=root).returncode == 0
+
+
+def test_no_drift_is_accepted_where_there_is_none(root: Path, patchq: CommandLine) -> None:
+    done = patchq("resolve", "ten", "--accept-drift", "why", cwd=root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ten.patch is not drifted on v2" in done.stderr
+    assert patchq("resolve", "--accept-drift", "why", cwd=root).returncode == 2

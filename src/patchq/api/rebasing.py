@@ -126,17 +126,20 @@ class Rebasing(OpenWorkspace):
 
     # held patches
 
-    def resolve(self, patch: str, series: str | None = None) -> OpenedConflict | Edited:
+    def resolve(
+        self, patch: str, series: str | None = None, *, accept_drift: str | None = None
+    ) -> OpenedConflict | Edited:
         """Open the conflict of a held patch in ``.patchq/worktree``.
 
-        If it has none (any more), or it was solved before, it joins its series at once.
+        If it has none (any more), or it was solved before, it joins its series at once. One that is
+        drifted does so for the reason ``accept_drift``.
         """
         from patchq.engine.rebase.solving.resolve import OpenedConflict, begin
 
         series = series or self.newest_series
         (name,) = self.named([patch], series, retired=True)
         with self.writing():
-            opened = begin(self.project, series, name)
+            opened = begin(self.project, series, name, accept_drift)
             if not isinstance(opened, OpenedConflict):
                 opened.write(self.project, self.label(f"resolve {name}", series))
             return opened

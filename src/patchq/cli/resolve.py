@@ -24,6 +24,10 @@ def resolve(
     abort: Annotated[
         bool, typer.Option("--abort", help="Leave the patch out of the series.")
     ] = False,
+    accept_drift: Annotated[
+        str | None,
+        typer.Option("--accept-drift", metavar="WHY", help="Take a drifted patch all the same."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Solve the conflict of a held patch.
@@ -31,7 +35,7 @@ def resolve(
     It joins its series when it is solved; at once if it conflicts no more, or just this conflict
     was solved before.
 
-    Without a name, the held patches are listed: first those that conflict by themselves, then
+    Without a name, the held patches are listed: first those that need review by themselves, then
     those that follow them.
 
     \b
@@ -39,6 +43,7 @@ def resolve(
       patchq resolve
       patchq resolve v0.5.18
       patchq resolve arch-prune.patch
+      patchq resolve gate.patch --accept-drift 'only renamed'
       patchq resolve --continue
     """
     from patchq.engine.rebase.solving.resolve import OpenedConflict
@@ -48,6 +53,8 @@ def resolve(
         name, tag = patch_or_tag(run, name, tag)
     if sum((bool(name), go_on, abort)) > 1:
         raise typer.BadParameter("give a patch, --continue or --abort")
+    if accept_drift is not None and not (name and accept_drift.strip()):
+        raise typer.BadParameter("--accept-drift needs a patch and a reason")
     if go_on:
         say_edited(context, run.api.continue_resolve(), dry_run=False, as_json=json)
         return 0
@@ -63,7 +70,7 @@ def resolve(
     series = tag or run.newest_series
     if name is None:
         return _list(run, series, as_json=json)
-    opened = run.api.resolve(name, series)
+    opened = run.api.resolve(name, series, accept_drift=accept_drift)
     if isinstance(opened, OpenedConflict):
         return say_opened(run, opened, series, as_json=json)
     say_edited(context, opened, dry_run=False, as_json=json)
@@ -112,9 +119,9 @@ def _list(run: Session, tag: str, *, as_json: bool) -> int:
 
 
 def held_words(found: HeldPatches) -> str:
-    """How many conflict by themselves, and how many only follow those."""
+    """How many need review by themselves, and how many only follow those."""
     roots, followers = len(found.roots), len(found.followers)
-    words = "1 conflicts by itself" if roots == 1 else f"{roots} conflict by themselves"
+    words = "1 needs review by itself" if roots == 1 else f"{roots} need review by themselves"
     them = "it" if roots == 1 else "them"
     follow = "1 follows" if followers == 1 else f"{followers} follow"
     return f"{words}, {follow} {them}" if followers else words

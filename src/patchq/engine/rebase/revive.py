@@ -154,5 +154,8 @@ def _carried(
         words = f"is {verdict.value} on {tag}{': ' if first else ''}{first}"
         if verdict in _TO_SOLVE:
             raise CollidesError(directory, record, words)
-        raise FindingsError(f"{record.name} {words}", hint=_HINTS.get(verdict))
+        hint = _HINTS.get(verdict)
+        if verdict is Verdict.DRIFTED and record.standing is RecordState.HELD:
+            hint = f"`patchq resolve {record.name} {tag} --accept-drift WHY` takes it all the same."
+        raise FindingsError(f"{record.name} {words}", hint=hint)
     return judgement.patch, verdict

@@ -10,6 +10,7 @@ from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.rebase.conflict import Collision, collide, layout
+from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.recorded_resolutions import Resolutions
 from patchq.engine.rebase.resolved_patch import patch_as_solved
 from patchq.engine.rebase.revive import order_of
@@ -19,23 +20,33 @@ from patchq.engine.series.stack import PatchRefusedError, Stack, below
 from patchq.engine.workspace.kept_aside import kept_aside
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.errors import FindingsError
+from patchq.errors import FindingsError, InputError
 from patchq.git.worktree import WorktreeLayout
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import Retired, provided_by_upstream
 from patchq.model.series import SeriesEntry
-from patchq.model.verdict import PatchReport
+from patchq.model.verdict import PatchReport, Verdict
 from patchq.model.workspace import SeriesDirectory
 
 
 class Question:
-    """The patch in its place: from its own base onto the series as it is now."""
+    """The patch in its place: from its own base onto the series as it is now.
 
-    def __init__(self, project: Project, directory: SeriesDirectory, record: Retired):
+    ``accept_drift`` is why a drifted one is taken all the same.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        directory: SeriesDirectory,
+        record: Retired,
+        accept_drift: str | None = None,
+    ):
         name, tag = record.name, directory.tag
         self._project = project
         self._directory = directory
         self._record = record
+        self._accept_drift = accept_drift
         self._defaults = project.settings.default_guards
         self.span: UpstreamRange = project.upstream_range(record.base, tag)
         self.stack = Stack(project.store)
@@ -87,6 +98,7 @@ class Question:
                 for other in old
                 if other.name not in there
             ),
+            accepted=bool(self._accept_drift),
         )
 
     def _below_on_its_base(self) -> list[Patch]:
@@ -149,7 +161,34 @@ class Question:
 
     def followed(self, patch: Patch) -> Patch:
         """The patch with its predicates as they are on the new base."""
-        return SpanPredicates(self.span).followed(patch)
+        return self.recorded(SpanPredicates(self.span).followed(patch))
+
+    def recorded(self, patch: Patch) -> Patch:
+        """The patch with the drift that was accepted in its header."""
+        if not self._accept_drift:
+            return patch
+        return with_drift_accepted(self.span, self._patch, patch, self._accept_drift)
+
+    def refuse_drifted(self, report: PatchReport) -> None:
+        """Raise :class:`FindingsError` with the ways on if the patch is drifted.
+
+        :class:`InputError` if it is not, and that was to be accepted.
+        """
+        expected = map(SpanPredicates(self.span).ask, self._patch.header.expect)
+        if self._accept_drift and all(found.holds is not False for found in expected):
+            raise InputError(f"{report.name} is not drifted on {self._directory.tag}")
+        if report.verdict is not Verdict.DRIFTED:
+            return
+        name, base, tag = report.name, self._record.base, self._directory.tag
+        again = (
+            f"; or put another X-Expect into it on {base} (`patchq header {name} --tag {base} "
+            f"--edit`) and rebase again (`patchq rebase --onto {tag} --from {base} --replace`)"
+        )
+        raise FindingsError(
+            f"{name} is drifted on {tag}: {'; '.join(each.text for each in report.evidence)}",
+            hint=f"`patchq resolve {name} {tag} --accept-drift WHY` takes it all the same"
+            f"{again if self._source else ''}.",
+        )
 
     def joined(self, patch: Patch) -> Edited:
         """The series with the patch in its place, those above it merged onto it.

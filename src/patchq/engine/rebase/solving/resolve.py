@@ -80,14 +80,18 @@ def _touched(record: Retired) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
 
 
-def begin(project: Project, tag: str, name: str) -> OpenedConflict | Edited:
+def begin(
+    project: Project, tag: str, name: str, accept_drift: str | None = None
+) -> OpenedConflict | Edited:
     """Open the conflict of the held patch ``name``; or the edit that brings it in, if it has none.
 
-    It has none that was solved before just so, either. Raises :class:`InputError` if no such patch
-    is held, :class:`FindingsError` if there is nothing that could be merged.
+    It has none that was solved before just so, either. One that is drifted is taken for the reason
+    ``accept_drift`` alone. Raises :class:`InputError` if no such patch is held,
+    :class:`FindingsError` if there is nothing that could be merged.
     """
     directory = project.workspace.load(tag)
-    return _begin(project, directory, _held_record(project.workspace, directory, name))
+    record = _held_record(project.workspace, directory, name)
+    return _begin(project, directory, record, accept_drift)
 
 
 def bring_back(project: Project, tag: str, name: str) -> OpenedConflict | Edited:
@@ -103,18 +107,22 @@ def bring_back(project: Project, tag: str, name: str) -> OpenedConflict | Edited
 
 
 def _begin(
-    project: Project, directory: SeriesDirectory, record: Retired
+    project: Project,
+    directory: SeriesDirectory,
+    record: Retired,
+    accept_drift: str | None = None,
 ) -> OpenedConflict | Edited:
-    question = Question(project, directory, record)
+    question = Question(project, directory, record, accept_drift)
     judgement = question.judged()
+    question.refuse_drifted(judgement.report)
     if judgement.report.action in (Action.CARRY, Action.ADAPT) and judgement.patch is not None:
-        return question.joined(judgement.patch)
+        return question.joined(question.recorded(judgement.patch))
     collision = question.collision(judgement.report)
     remembered = question.remembered(collision)
     if remembered is not None:
         return remembered
     wanted = question.layout(collision)
-    state = Resolving(record.name, directory.tag, wanted.identity)
+    state = Resolving(record.name, directory.tag, wanted.identity, accept_drift or "")
     STATE.save(project.workspace, state)
     worktree = worktree_of(project.workspace, project.store)
     worktree.clear(committed=False)
@@ -178,7 +186,8 @@ def unsolved(project: Project, state: Resolving) -> tuple[tuple[str, ...], Unsol
 def _opened(project: Project, state: Resolving) -> tuple[Question, Collision, WorktreeLayout]:
     """The conflict that was opened; raises :class:`InputError` if it is another one now."""
     directory = project.workspace.load(state.tag)
-    question = Question(project, directory, retired_record(directory, state.name))
+    record = retired_record(directory, state.name)
+    question = Question(project, directory, record, state.accept_drift)
     report = question.judged().report
     collision = question.collision(report)
     wanted = question.layout(collision)

@@ -6,7 +6,7 @@ Loaded on the way out of a command that was interrupted too: it imports no git.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from patchq.engine.workspace.state_file import StateFile, text_of
@@ -21,11 +21,15 @@ WAYS_ON = (
 
 @dataclass(frozen=True)
 class Resolving:
-    """The patch ``name``, out of the series on ``tag``; ``layout`` is what its worktree is for."""
+    """The patch ``name``, out of the series on ``tag``; ``layout`` is what its worktree is for.
+
+    ``accept_drift`` is why it is taken though it is drifted, empty if it is not.
+    """
 
     name: str
     tag: str
     layout: str
+    accept_drift: str = ""
 
 
 def refuse_while_resolving(workspace: Workspace) -> None:
@@ -36,11 +40,12 @@ def refuse_while_resolving(workspace: Workspace) -> None:
 
 
 def _read(fields: Mapping[str, Any]) -> Resolving:
-    return Resolving(*(text_of(fields[key]) for key in ("name", "tag", "layout")))
+    name, tag, layout = (text_of(fields[key]) for key in ("name", "tag", "layout"))
+    return Resolving(name, tag, layout, text_of(fields.get("accept_drift", "")))
 
 
 def _write(state: Resolving) -> dict[str, object]:
-    return {"name": state.name, "tag": state.tag, "layout": state.layout}
+    return asdict(state)
 
 
 STATE = StateFile(
