@@ -217,6 +217,13 @@ def test_colours_are_ours_to_use(workspace: Workspace) -> None:
     assert OURS.search(shown)
 
 
+def test_how_far_work_is_stands_on_one_line_that_is_drawn_anew(workspace: Workspace) -> None:
+    (shown,) = on_a_terminal(workspace, ["report", "v1", "--onto", "v2"])
+    assert b"judging the series" in shown
+    assert b"\x1b[2K" in shown
+    assert rb"\x1b[2K" not in shown, "it is drawn, and not spelled out"
+
+
 def test_only_ends_and_tabs_of_lines_are_kept() -> None:
     assert displayable("a\tb\n") == "a\tb\n"
     assert displayable("a\r\n\x1b\x85\u2028\u200b") == "a\\r\n\\x1b\\x85\\u2028\\u200b"

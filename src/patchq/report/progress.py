@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -74,5 +75,8 @@ def showing(what: str) -> Iterator[Bar]:
         "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
     )
     columns = (SpinnerColumn(), text, TextColumn("{task.fields[count]}"), _Time())
-    with Progress(*columns, console=Terminal(stderr=True), transient=True) as progress:
+    # what the line is made of is to be obeyed: past a stream that shows it, also while others
+    # who write to stderr are led to the console, so that the line stays the last
+    console = Terminal(file=getattr(sys.stderr, "rich_proxied_file", sys.stderr))
+    with Progress(*columns, console=console, transient=True) as progress:
         yield Bar(progress, what)
