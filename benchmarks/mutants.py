@@ -336,6 +336,7 @@ def main() -> int:
     parser.add_argument("--map", type=_absolute, help="where the tests by line are kept")
     parser.add_argument("--results", type=_absolute, help="where it is kept which were killed")
     parser.add_argument("--most", type=int, default=0, help="run this many tests of each at most")
+    parser.add_argument("--all", action="store_true", help="run every test before one survives")
     parser.add_argument("--first", type=int, default=0, help="begin with this one of the drawn")
     parser.add_argument("--last", type=int, help="stop after this one")
     options = parser.parse_args()
@@ -362,6 +363,8 @@ def main() -> int:
                 half = options.most // 2
                 through = [*through[:half], *through[-half:]]
             dead = bool(through) and _is_killed(mutant, through, root, loaded)
+            if options.all and not dead:
+                dead = _is_killed(mutant, options.tests, root, loaded)
             word = "killed" if dead else f"SURVIVED {len(through)} tests"
             print(f"{number} {mutant.path}:{mutant.line}: {mutant.change}: {word}", flush=True)
             if not dead:

@@ -440,10 +440,24 @@ def test_the_lines_beside_some() -> None:
     assert hidden._beside(lines, 1, 2) == {(-1, b"a")}
     assert hidden._beside(lines, 3, 1) == {(-1, b"y"), (1, b"b")}
     assert hidden._beside(lines, 0, 5) == frozenset()
-    assert not hidden._is_apart(lines, 1, 2)
-    assert not hidden._is_apart(lines, 2, 2)
-    assert hidden._is_apart([b"", *lines, b""], 1, 5)
-    assert hidden._is_apart(lines, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "first", "size", "apart"),
+    [
+        (["a", "x", "", "b"], 1, 1, False),
+        (["a", "", "x", "b"], 2, 1, False),
+        (["a", "", "x", "", "b"], 2, 1, True),
+        (["x", "", "b"], 0, 1, True),
+        (["a", "", "x"], 2, 1, True),
+        (["a", "", " x", "", "b"], 2, 1, False),
+        (["a", "", "", "b"], 1, 2, False),
+    ],
+)
+def test_lines_that_stand_by_themselves(
+    lines: list[str], first: int, size: int, apart: bool
+) -> None:
+    assert hidden._is_apart([line.encode() for line in lines], first, size) is apart
 
 
 def test_of_a_merge_it_is_the_commit_that_was_merged() -> None:

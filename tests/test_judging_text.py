@@ -484,6 +484,13 @@ def test_a_line_that_moved_with_the_code_around_it(final: list[str], left: Survi
     assert left_of(HEAD_OF + "".join(STEPS), landed, HEAD_OF + "".join(final)) is left
 
 
+def test_a_line_that_moved_with_the_first_of_the_file() -> None:
+    steps = [step.lstrip() for step in STEPS]
+    landed = [steps[0], TWO.lstrip(), *steps[1:]]
+    moved = [*steps[1:], steps[0], TWO.lstrip()]
+    assert left_of("".join(steps), "".join(landed), "".join(moved)) is Survival.WHOLE
+
+
 @pytest.mark.parametrize(
     ("at", "left"),
     [(2, Survival.PART), (1, Survival.WHOLE), (7, Survival.PART), (8, Survival.WHOLE)],

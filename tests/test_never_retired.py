@@ -473,6 +473,23 @@ def test_what_landed_in_c_and_was_switched_off(miniature: MakeMiniature, final: 
     kept(upstream, patch)
 
 
+@pytest.mark.parametrize("head", ["#if 0\n", "#ifdef NEVER\n"])
+def test_what_landed_and_was_switched_off_from_afar(miniature: MakeMiniature, head: str) -> None:
+    """A merge finds every line in its place."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {C_PATH: C_TEXT})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {C_PATH: C_FIXED})
+    upstream.commit("Check it (#2)", {C_PATH: C_FIXED})
+    final = edited(C_FIXED, (C_HEAD, C_HEAD + head), (C_TAIL, "#endif\n\n" + C_TAIL))
+    off = upstream.commit("Without pages (#3)", {C_PATH: final})
+    upstream.commit("Go on (#4)", {C_PATH: final.replace("depth;", "depth + 1;")})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    assert off in {item.commit for item in report.evidence}
+
+
 # It takes lines out, and upstream only put them otherwise
 
 FLAGS = (

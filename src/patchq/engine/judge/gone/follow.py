@@ -143,7 +143,7 @@ class Follower:
         path, unit = move.lost.path, move.trail.unit
         old, new = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
         own = self._range(move.lost, old)
-        target = self._objects.content(facts.case.ours, move.path) or b""
+        target = self._objects.blob(self._objects.file(facts.case.ours, move.path))
         if own is None:
             return None
         before, after = split_lines(old), split_lines(new)

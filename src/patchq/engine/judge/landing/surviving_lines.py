@@ -105,8 +105,7 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
         near = {number: c.now[number] for number in _near(edit, c.later)} if numbers else {}
         for number in numbers:
             line = c.then[number]
-            stands = line in fresh and is_telling(line)
-            if not stands and not _may_grow(line, near, c.removed):
+            if line not in fresh and not _may_grow(line, near, c.removed):
                 return False
     return survival(path, without, landed, final) is Survival.WHOLE
 
