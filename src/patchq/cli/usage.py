@@ -10,6 +10,7 @@ import typer
 
 from patchq.cli.commands import GROUPS
 
+_EXTRA = re.compile(r"got unexpected extra arguments? ?(?:\(s\))? \((.+)\)$")
 _OURS = re.compile(r"Value error, ")
 
 
@@ -35,9 +36,10 @@ def told(error: typer.TyperException, arguments: Sequence[str] = ()) -> tuple[st
     words = re.sub(r"^Invalid value(?: for '?([^':]+)'?)?: ", _place, words)
     words, question, meant = words.partition(" Did you mean ")
     words = re.sub(r"^([A-Z])(?=[a-z ])", lambda match: match[1].lower(), words.rstrip("."))
-    words = re.sub(
-        r"^got unexpected extra arguments? ?(?:\(s\))? \((.+)\)$", r"\1: too many", words
-    )
+    if extra := _EXTRA.match(words):
+        words = f"{'arguments' if ' ' in extra[1] else 'one argument'} too many: {extra[1]}"
+        if context and any("--tag" in param.opts for param in context.command.params):
+            return words, f"{explained.removesuffix('.')}; a TAG may go with --tag."
     if words.startswith(("missing ", "no such ")):
         words = words.replace("'", "")
     if words.startswith("no such command"):
