@@ -366,6 +366,22 @@ def test_triage_and_take(place: Place) -> None:
     assert [one["tag"] for one in document["imports"]] == ["v1", "v2"]
 
 
+def test_a_series_file_says_the_order_whatever_the_subjects_count(place: Place) -> None:
+    for name in ("one", "two"):
+        (place.clone / f"src/{name}.py").write_text("x\n")
+        place.git("add", "-A")
+        place.commit(f"Add {name}")
+    place.git("format-patch", "-q", "-n", "-o", "pile", "v1")
+    pile = place.clone / "pile"
+    assert b"[PATCH 2/2]" in (pile / "0002-Add-two.patch").read_bytes()
+    (pile / "series").write_text("0002-Add-two.patch\n0001-Add-one.patch\n")
+    place.start()
+    assert place.patchq("lock", "v1", cwd=place.root).returncode == 0
+    done = place.patchq("import", pile, "--tag", "v1", cwd=place.root)
+    assert (done.returncode, "order" in done.stderr) == (0, False)
+    assert place.series() == "Add-two.patch\nAdd-one.patch\n"
+
+
 def test_order_and_what_becomes_of_the_others(place: Place) -> None:
     (place.clone / "src/fresh.py").write_text("one\n")
     place.git("add", "-A")

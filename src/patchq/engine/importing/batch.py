@@ -35,8 +35,9 @@ class Batch:
 def bring_all(importer: Importer, patches: Sequence[Given], progress: Progress) -> Batch:
     """Put ``patches`` on top of the series.
 
-    They come in the order given, or that of ``[n/m]`` in their subjects. One that does not fit is
-    tried again behind those that follow it: what it stands on may come with them.
+    They come in the order of their series file, of ``[n/m]`` in their subjects, or as given. One
+    that does not fit is tried again behind those that follow it: what it stands on may come with
+    them.
     """
     ordered, notices = in_order(patches)
     imported: list[Imported] = []
@@ -105,7 +106,12 @@ def _unmet(importer: Importer, imported: Sequence[Imported]) -> Iterator[Notice]
 
 
 def in_order(patches: Sequence[Given]) -> tuple[list[Given], list[Notice]]:
-    """The patches by the ``[n/m]`` of their subjects, if all of them have one of their own."""
+    """The patches by the ``[n/m]`` of their subjects, if all of them have one of their own.
+
+    A series file says itself in which order its patches come.
+    """
+    if any(given.strip is not None for given in patches):
+        return list(patches), []
     numbers = [given.number for given in patches if given.number is not None]
     ordered = list(patches)
     if len(numbers) != len(patches) or len(set(numbers)) != len(numbers):
