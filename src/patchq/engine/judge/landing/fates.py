@@ -89,7 +89,7 @@ class Fates:
         )
         found = []
         for trail, then, end, without, removal in zip(
-            counted(trails, "lines since"), thens, ends, withouts, removals, strict=True
+            counted(trails, "lines since they landed"), thens, ends, withouts, removals, strict=True
         ):
             change = _Change(trail.unit, self._inside(without.tree, then), then)
             if not without.clean:

@@ -60,7 +60,8 @@ class HiddenLandings:
     ) -> list[HunkHistory]:
         """``trails``, those that collide and landed all the same marked so."""
         found = [
-            self._alone(t, final) if _is_open(t) else t for t in counted(trails, "lines alone")
+            self._alone(t, final) if _is_open(t) else t
+            for t in counted(trails, "hunks in upstream's commits")
         ]
         for group in _groups(found):
             members = [found[number] for number in group]

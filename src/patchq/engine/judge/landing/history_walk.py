@@ -75,7 +75,9 @@ class HistoryWalker:
         fates = self._fates.of([trails[number] for number in open_], final, undoing=undoing)
         for number, trail in zip(open_, fates, strict=True):
             trails[number] = trail
-        return [self._in_effect(trail, final) for trail in counted(trails, "lines in effect")]
+        return [
+            self._in_effect(trail, final) for trail in counted(trails, "conditions of landed lines")
+        ]
 
     def _in_effect(self, trail: HunkHistory, final: Entries) -> HunkHistory:
         """``trail``, marked if its lines stand and were switched off, or put on a condition."""
@@ -144,7 +146,7 @@ class HistoryWalker:
         for place, (number, _) in enumerate(asked):
             files.setdefault(units[number].paths, []).append(place)
         seen = [MergeState.UNKNOWN] * len(asked)
-        for places in counted(list(files.values()), "on upstream's commits"):
+        for places in counted(list(files.values()), "files in upstream's commits"):
             glance = TextCheck(self._objects)
             for place in places:
                 number, ours = asked[place]
