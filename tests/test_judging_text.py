@@ -18,6 +18,7 @@ from patchq.engine.judge.gone.absence import (
 )
 from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.growth import only_grew
+from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece
@@ -612,6 +613,28 @@ def test_where_the_surroundings_of_a_hunk_are_the_same(
     around = [texts.surroundings(unit, {"f": entry}) for entry in (here, there)]
     assert (around[0] == around[1]) is same
     assert texts.surroundings(unit, {"f": Entry("100755", here.oid)}) != around[0]
+
+
+def test_below_which_line_each_stands() -> None:
+    lines = (
+        *("class A:", "    def f(", "        self,", "    ):", "        x = 1", "# a comment", ""),
+        *("        y = [", "            1,", "        ]", "        z", "b:", "- c", "  d: 1"),
+    )
+    below = {
+        lines[at]: lines[to] for at, to in enumerate(nesting(map(str.encode, lines))) if to >= 0
+    }
+    assert below == {
+        "    def f(": "class A:",
+        "        self,": "    def f(",
+        "    ):": "class A:",
+        "        x = 1": "    def f(",
+        "        y = [": "    def f(",
+        "            1,": "        y = [",
+        "        ]": "    def f(",
+        "        z": "    def f(",
+        "- c": "b:",
+        "  d: 1": "b:",
+    }
 
 
 PIECES = (

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha1
+from keyword import kwlist
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
@@ -22,6 +23,11 @@ from patchq.engine.series.hunks import common_ends
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _DEFINES = re.compile(rb"(?:async\s+)?(def|class)\s+(\w+)")
+_NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as\s+\w+)?[\s,)]*$")
+"""A statement that takes names, or an item of one that spans lines."""
+_NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
+_ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
+_NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
 NEAR = 3
 """So many lines around some belong to them, for all that is known."""
 
@@ -36,7 +42,7 @@ class FileLines:
         self.suffix = PurePosixPath(path).suffix
         self.kind = family(path)
         self._text = text
-        self._more: dict[bytes, set[bytes]] = {}
+        self._bound: dict[bytes, set[bytes]] = {}
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
     @cached_property
@@ -94,7 +100,7 @@ class FileLines:
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
-        if self.kind is Family.PYTHON and self._names_at(number).isdisjoint(now._more_words(self)):
+        if self.kind is Family.PYTHON and self._names_at(number).isdisjoint(now._newly_bound(self)):
             return True  # Python need not be parsed to see that
         return any(self.names.keeps(number, now.names, place) for place in places)
 
@@ -103,13 +109,14 @@ class FileLines:
         heads = [self.bare[at] for at in (number, *self.above(number))]
         names = [match[2] for head in heads if (match := _DEFINES.match(head))]
         is_local = any((match := _DEFINES.match(head)) and match[1] == b"def" for head in heads[1:])
-        return {*names, *(() if is_local else words_in([self[number]]))}
+        return {*names, *(() if is_local else _may_bind(self[number]))} - _NO_NAMES
 
-    def _more_words(self, then: FileLines) -> set[bytes]:
-        """The words in lines that stand here more often than then."""
-        if then.digest not in self._more:
-            self._more[then.digest] = words_in(Counter(self.bare) - Counter(then.bare))
-        return self._more[then.digest]
+    def _newly_bound(self, then: FileLines) -> set[bytes]:
+        """What lines of Python that stand here more often than then may bind, and other words."""
+        if then.digest not in self._bound:
+            more = Counter(self.bare) - Counter(then.bare)
+            self._bound[then.digest] = {word for line in more for word in _may_bind(line)}
+        return self._bound[then.digest]
 
     def is_apart(self, number: int, place: int) -> bool:
         """Whether a line is inside of a definition that another line is outside of."""
@@ -200,6 +207,16 @@ def stands_at(number: int, later: Sequence[LineChange]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
+
+
+def _may_bind(line: bytes) -> Iterable[bytes]:
+    """The names that a line of Python may bind, or take away, and some others."""
+    if match := _DEFINES.match(line):
+        return [match[2]]
+    if _NAMES.match(line):
+        return words_in([line.rpartition(b" import ")[2]])
+    *targets, _value = _ASSIGNS.split(line)
+    return _NOT_CALLED.findall(b" ".join(targets))
 
 
 def words_in(lines: Iterable[bytes]) -> set[bytes]:
