@@ -253,6 +253,11 @@ def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) ->
             "jobs:\n  a:\n    steps:\n    - run: x\n    - run: LINE\n",
             "jobs:\n  a:\n    if: false\n    steps:\n    - run: x\n    - run: LINE\n",
         ),
+        (
+            "f.yaml",
+            "jobs:\n  steps:\n  - run: LINE\n    with:\n      - x\n      - y\n",
+            "jobs:\n  steps:\n  - run: LINE\n    with:\n      - x\n      - y\n    if: false\n",
+        ),
         ("f.json", '{\n  "a": {\n    "LINE": 1\n  }\n}\n', '{\n  "z": {\n    "LINE": 1\n  }\n}\n'),
         ("f.toml", "[a]\nx = 1\ny = 2\nz = 3\nLINE = 4\n", "[b]\nx = 1\ny = 2\nz = 3\nLINE = 4\n"),
         ("f.ini", "[a]\nx = 1\nLINE = 4\n", "[a]\n[b]\nx = 1\nLINE = 4\n"),

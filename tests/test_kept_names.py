@@ -22,6 +22,7 @@ HEAD = "int\nconn_open(struct conn *c)\n"
 MACRO = "#define A 1\n#define LINE 64\n#define B 2\nint f(void);\n"
 CPP = "int Pool::take(int n)\n{\n\ta(n);\n\tLINE(n);\n\treturn n;\n}\n"
 SHELL = "jobs=1\nbuild() {\n\tprepare\n\tLINE\n\tstrip app\n}\n\nbuild\n"
+BELOW = SHELL.replace("() {", "()\n{")
 SETTING = "a=1\nLINE=2\nb=3\nrun $a $LINE $b\n"
 CMAKE = "function(build x)\n  a(x)\n  LINE(x)\n  b(x)\nendfunction()\nbuild(y)\n"
 SET = "set(A 1)\nset(LINE b.c)\nset(B 2)\nadd_library(core ${LINE})\n"
@@ -30,6 +31,7 @@ MAKE = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\tar\n"
 RULE = "all: lib\n\tcc\n\nlib:\n\tar\n\tLINE\n\tranlib\n"
 YAML = "on: push\njobs:\n  build:\n    steps:\n    - run: a\n    - run: LINE\n    - run: b\n"
 JSON = '{\n  "a": {\n    "x": 1,\n    "LINE": 2,\n    "y": 3\n  },\n  "b": [\n    4\n  ]\n}\n'
+ENTRY = "[[d]]\nx = 1\nLINE = 2\n[d.x]\ny = 1\n[e]\nz = 1\n"
 TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
 
 
@@ -66,6 +68,7 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         # build files and scripts
         ("f.sh", SHELL, "\nbuild\n", "\nbuild() {\n\tninja\n}\n\nbuild\n"),
         ("f.sh", SHELL, "\nbuild\n", "\nfunction build\n{\n\tninja\n}\n\nbuild\n"),
+        ("f.sh", BELOW, "\nbuild\n", "\nbuild() {\n\tninja\n}\n\nbuild\n"),
         ("f.sh", SHELL, "\nbuild\n", "\nunset -f build\nbuild\n"),
         ("f.sh", SHELL, "build() {\n", "build() {\n\tninja\n}\n\nold_build() {\n"),
         ("f.sh", SETTING, "b=3\n", 'b=3\nexport LINE="x y"\n'),
@@ -177,6 +180,8 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("f.yaml", YAML, "    - run: b\n", "    - run: b\n---\njobs:\n  build: x\n"),
         ("f.json", JSON, '  "b": [', '  "c": {\n    "LINE": 4\n  },\n  "b": ['),
         ("f.toml", TOML, "[b]", "[c]\nLINE = 3\n[[d]]\nLINE = 1\n[[d]]\nLINE = 2\n[b]"),
+        ("f.toml", ENTRY, "\n[e]", "\n[[d]]\nLINE = 3\n[d.x]\ny = 2\n[e]"),
+        ("f.toml", ENTRY.replace("y", "LINE"), "\n[e]", "\n[[d]]\n[d.x]\nLINE = 3\n[e]"),
     ],
 )
 def test_the_name_is_kept(path: str, then: str, old: str, new: str) -> None:

@@ -201,7 +201,7 @@ def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: Blocks) 
     for number, line in enumerate(lines):
         said = line.strip()
         if not said or said.startswith(b"#") or number in inside:
-            yield below + guarding[number]
+            yield below
             continue
         indent, depth = len(line) - len(line.lstrip()), depths[number]
         if dead is not None and (

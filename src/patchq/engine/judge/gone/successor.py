@@ -102,13 +102,14 @@ def _ported(
     In the same language, all code of one subject shares words: there it has to be nearly all.
     """
     wanted, language = words(lost.text), _language(lost.path)
-    best: tuple[float, str] | None = None
+    candidates = []
     for path, found in fresh.saying(wanted, other[0]):
         is_same = family(path) is not Family.OTHER and not _language(path).isdisjoint(language)
         least = same if is_same else other
         share, count = shared_words(wanted, found)
-        if least and share >= least[0] and count >= least[1] and (not best or share > best[0]):
-            best = share, path
+        if least and share >= least[0] and count >= least[1]:
+            candidates.append((share, path))
+    best = max(candidates, default=None)
     return best and Successor(best[1], f"{who} put {best[0]:.0%} of what it says into {best[1]}")
 
 
