@@ -157,6 +157,12 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
             "return n;\n}\n\nint Pool::take(char n)\n{\n\treturn n;\n}\n",
         ),
         ("f.h", MACRO, "int f", "#ifdef SMALL\n#undef LINE\n#define LINE 16\n#endif\nint f"),
+        (
+            "f.h",
+            MACRO,
+            "int f",
+            "#ifdef SMALL\n#ifdef X\n#endif\n#define LINE 16\n#endif\nint f",
+        ),
         ("f.sh", SHELL, "\nbuild\n", "\nif old; then\nbuild() {\n\tninja\n}\nfi\nbuild\n"),
         ("f.sh", SHELL, "build", "compile"),
         ("f.sh", SETTING, "b=3\n", 'b=3\nLINE="$LINE 4"\n'),
