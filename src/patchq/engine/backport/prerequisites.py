@@ -117,7 +117,7 @@ class PrerequisiteSearch:
 
     def _run(self, change: UpstreamChange, tree: TreeId) -> _Run:
         connected = None if self._target.archive is not None else self._target.commit
-        ends = (connected, change.parent, change.commit)
+        ends = (connected, self._main or change.parent, change.commit)
         self._project.store.complete(end for end in ends if end is not None)
         between = Between(self._project.store, connected, change.parent, self._main)
         return _Run(self._project, self._target, self._changes, self._names, change, tree, between)

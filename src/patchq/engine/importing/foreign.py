@@ -70,12 +70,18 @@ def _needs(found: Found) -> Iterator[str]:
     hunks: dict[str, list[int]] = {}
     for collision in found.collisions:
         hunks.setdefault(collision.unit.file, []).extend(collision.unit.hunks)
-    for file, numbers in hunks.items():
-        noun = "hunk" if len(numbers) == 1 else "hunks"
-        which = ", ".join(map(str, numbers))
-        yield f"a three-way merge conflicts in {file} ({noun} {which})"
+    places = [
+        f"{file} ({'hunk' if len(numbers) == 1 else 'hunks'} {', '.join(map(str, numbers))})"
+        for file, numbers in hunks.items()
+    ]
+    if places:
+        yield f"a three-way merge conflicts in {', '.join(places)}"
     for name in found.missing:
         yield f"{name.name} is missing"
-    for one in found.prerequisites:
-        if found.change.title in one.needed_for():
-            yield f"needs {(one.change.commit or '')[:12]} ({one.change.subject})"
+    needed = [
+        f"{(one.change.commit or '')[:12]} ({one.change.subject})"
+        for one in found.prerequisites
+        if found.change.title in one.needed_for()
+    ]
+    if needed:
+        yield f"needs {', '.join(needed)}"
