@@ -20,6 +20,7 @@ from patchq.engine.judge.landing import hidden, history_walk
 from patchq.engine.judge.landing.fates import Fates, _Change
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
+from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.judge.landing.small_trees import names_below
 from patchq.engine.judge.landing.surviving_lines import Survival
 from patchq.engine.judge.line_search import core, is_telling
@@ -515,6 +516,17 @@ def test_paths_below_what_they_have_in_common() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "above"),
+    [
+        ("a:\n\n  b:\n    c\n  d\ne", (-1, -1, 0, 2, 0, -1)),
+        ("a(\n  # b\n    c\n)\n  d", (-1, 0, 0, -1, 0)),
+    ],
+)
+def test_below_which_line_each_stands(text: str, above: tuple[int, ...]) -> None:
+    assert nesting([line.encode() for line in text.split("\n")]) == above
+
+
+@pytest.mark.parametrize(
     ("path", "text", "live"),
     [
         ("a.py", "x\n# y\nz\n", {0, 2}),
@@ -575,6 +587,8 @@ def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> No
         ("a.sh", "if x; then\n  a\nfi\nb\n", [1, 2, 0, 0]),
         ("a.sh", "if x; then\na\nfi\nfor b in c; do d; done\ne\n", [1, 1, 0, 0, 0]),
         ("a.sh", "while x; do\na\nfi\nb\n", [0, 0, 0, 0]),
+        ("a.sh", "x=(\n  a\n)\nb=$(\n  c\n)\n(\n  d\n)\n", [0, 0, 0, 0, 0, 0, 0, 1, 0]),
+        ("a.lua", "if x then\nreturn\nend\na\n", [1, 0, 0, 0]),
         ("a.cmake", "IF(X)\na()\nENDIF()\nb()\n", [0, 1, 0, 0]),
     ],
 )
