@@ -319,8 +319,21 @@ def test_a_function_that_moved_takes_its_hunks_along(upstream: Miniature, patch:
     }
 
 
-def test_a_line_that_is_put_into_a_function_that_moved(upstream: Miniature) -> None:
-    put = ("    scale = best.sum", "    router.check(best)\n    scale = best.sum")
+@pytest.mark.parametrize(
+    "put",
+    [
+        ("    scale = best.sum", "    router.check(best)\n    scale = best.sum"),
+        ("topk, bias=None):", "topk, bias=None, least=0):"),
+        ("    return best, experts\n", "    return best, experts, load\n"),
+        (
+            "    return best, experts\n",
+            "    def pick(row):\n        cell = row\n        return cell\n\n"
+            "    return pick(best), experts\n",
+        ),
+    ],
+    ids=["a line more", "the first line", "the last line", "a function inside"],
+)
+def test_an_edit_of_a_function_that_moved(upstream: Miniature, put: tuple[str, str]) -> None:
     patch = upstream.patch("v1", {PATH: edited(TEXT, put)})
     moved(upstream)
     (judgement,) = judged(upstream, patch)
