@@ -15,6 +15,7 @@ from patchq.errors import UpstreamError
 from patchq.git.process import FetchMissing, Git
 from patchq.git.raw_objects import RawObjects
 from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId, tree_id
+from patchq.recent import Recent
 
 TREE_MODE = "40000"
 SYMLINK_MODE = "120000"
@@ -46,6 +47,12 @@ class Entry(NamedTuple):
         return BlobId(self.oid)
 
 
+_Tree = tuple[dict[str, Entry], dict[str, bytes]]
+"""The entries of a tree object by name, and the bytes that stand for each."""
+
+_ENTRIES = 200_000
+"""So many entries of trees are kept, some eighty megabytes: of upstream whole trees and more."""
+
 Entries = Mapping[str, Entry | None]
 """Entries by full path; None stands for "no such path"."""
 
@@ -66,8 +73,7 @@ class Objects(RawObjects):
     def __init__(self, git: Git, scratch: Path, fetch_missing: FetchMissing | None = None):
         super().__init__(git, scratch, fetch_missing)
         self._sound_below: set[TreeId] = set()
-        self._trees: dict[TreeId, dict[str, Entry]] = {}
-        self._rows: dict[TreeId, dict[str, bytes]] = {}
+        self._trees: Recent[TreeId, _Tree] = Recent(_ENTRIES, lambda tree: len(tree[0]) + 1)
 
     def verify_files(self, *trees: TreeId) -> None:
         """:meth:`verify` all files below ``trees``."""
@@ -91,10 +97,13 @@ class Objects(RawObjects):
 
     def tree(self, oid: TreeId) -> Mapping[str, Entry]:
         """The entries of one tree object, by name."""
+        return self._tree(oid)[0]
+
+    def _tree(self, oid: TreeId) -> _Tree:
         known = self._trees.get(oid)
         if known is None:
-            known, rows = _parse_tree(b"" if oid == EMPTY_TREE else self.read(oid))
-            self._trees[oid], self._rows[oid] = known, rows
+            known = _parse_tree(b"" if oid == EMPTY_TREE else self.read(oid))
+            self._trees.keep(oid, known)
         return known
 
     def entry(self, tree: TreeId, path: str) -> Entry | None:
@@ -188,7 +197,7 @@ class Objects(RawObjects):
                 below.setdefault(name, {})[rest] = entry
             else:
                 here[name] = entry
-        made = _Directory(self.tree(tree), self._rows[tree])
+        made = _Directory(*self._tree(tree))
         for name, entry in here.items():
             held = made.entries.get(name)
             if held is not None and held.is_tree:
@@ -213,7 +222,7 @@ class Objects(RawObjects):
 
     def _write_tree(self, made: _Directory) -> TreeId:
         oid = TreeId(self.write("tree", made.raw))
-        self._trees[oid], self._rows[oid] = made.entries, made.rows
+        self._trees.keep(oid, (made.entries, made.rows))
         return oid
 
 
@@ -256,7 +265,7 @@ class _Directory:
         return b"".join(self.rows.values())
 
 
-def _parse_tree(raw: bytes) -> tuple[dict[str, Entry], dict[str, bytes]]:
+def _parse_tree(raw: bytes) -> _Tree:
     """The entries of a tree object, and the bytes that stand for each."""
     entries, rows = dict[str, Entry](), dict[str, bytes]()
     for row in _ROW.finditer(raw):
