@@ -13,7 +13,7 @@ from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch, distin
 from patchq.engine.judge.case import _moved_along as moved_along
 from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
-from patchq.engine.judge.gone.absence import Prover
+from patchq.engine.judge.gone.absence import Prover, Wanted
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing import hidden, history_walk
@@ -613,7 +613,7 @@ def test_what_a_likeness_is_measured_by() -> None:
     vars(prover).update(index=index, _old_blobs=frozenset(found), _fresh_code=fresh_code)
 
     def best(text: bytes) -> str:
-        compared = prover._compare("f.py", text, text)
+        compared = prover._compare("f.py", text, [Wanted(text)])
         return max(compared, key=lambda each: each[1])[2].path
 
     assert best(unit) == "shape.py"
@@ -634,7 +634,7 @@ def test_a_short_copy_under_other_names_is_none(last: str, copied: bool) -> None
     )
     fresh_code = SimpleNamespace(like=lambda _kind, _text: ())
     vars(prover).update(index=index, _old_blobs=frozenset(["twin"]), _fresh_code=fresh_code)
-    ((like, _, _),) = prover._compare("f.py", unit, unit)
+    ((like, _, _),) = prover._compare("f.py", unit, [Wanted(unit)])
     assert like is copied
 
 

@@ -8,9 +8,10 @@ could not be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from patchq.engine.judge.gone.own_lines import own_lines_elsewhere
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
@@ -106,6 +107,13 @@ class Doubt:
     places: tuple[str, ...]
 
 
+class Wanted(NamedTuple):
+    """A text to look for: the unit, what is around it, or its body, ``inlined`` perhaps."""
+
+    text: bytes
+    inlined: bool = False
+
+
 class Prover:
     """Proves absences on one span."""
 
@@ -146,7 +154,7 @@ class Prover:
 
     def elsewhere(self, path: str, text: bytes) -> bool:
         """Whether a file of the new base may hold ``text``, which stood in ``path``."""
-        return any(like for like, _, _ in self._compare(path, text, text))
+        return any(like for like, _, _ in self._compare(path, text, [Wanted(text)]))
 
     @cached_property
     def index(self) -> TreeIndex:
@@ -215,40 +223,55 @@ class Prover:
 
     def _likest(self, lost: LostCode) -> tuple[Likest | None, bool]:
         """The place most like the code or its neighbourhood, and whether it may be that code."""
-        found = [
-            found
-            for text in dict.fromkeys([lost.text, lost.neighbourhood])
-            for found in self._compare(lost.path, text, lost.text)
-        ]
-        found += self._compare(lost.path, lost.body, lost.text, inlined=True)
-        best = max(found, key=lambda each: each[:2], default=None)
-        return (best[2], best[0]) if best else (None, False)
+        wanted = [Wanted(text) for text in dict.fromkeys([lost.text, lost.neighbourhood])]
+        wanted.append(Wanted(lost.body, inlined=True))
+        found = self._compare(lost.path, lost.text, wanted)
+        like, _, best = max(found, key=lambda each: each[:2], default=(False, 0.0, None))
+        return best, like
 
     def _compare(
-        self, path: str, text: bytes, unit: bytes, *, inlined: bool = False
-    ) -> Iterable[tuple[bool, float, Likest]]:
-        """The files that may hold ``text`` of ``unit``: whether one does, by how much, and where.
+        self, path: str, unit: bytes, wanted: Sequence[Wanted]
+    ) -> list[tuple[bool, float, Likest]]:
+        """The files that may hold a text of ``unit``: whether one does, by how much, and where.
 
-        Code that looks alike and was there all along, beside the unit, is not where the unit went.
+        Each file is cut into tokens once, whatever is looked for in it.
+        """
+        kind, weight = family(path), self.index.weight
+        pieces = [Piece(tokenize(kind, each.text), weight) for each in wanted]
+        asked_of = zip(pieces, wanted, strict=True)
+        files = [dict.fromkeys(self._candidates(kind, piece, w.text)) for piece, w in asked_of]
+        asked: dict[BlobId, list[int]] = {}
+        for number, oids in enumerate(files):
+            for oid in oids:
+                asked.setdefault(oid, []).append(number)
+        found = {
+            (number, oid): self._compared(path, unit, wanted[number], pieces[number], oid)
+            for oid, numbers in asked.items()
+            for number in numbers
+        }
+        return [found[number, oid] for number, oids in enumerate(files) for oid in oids]
+
+    def _compared(
+        self, path: str, unit: bytes, wanted: Wanted, piece: Piece, oid: BlobId
+    ) -> tuple[bool, float, Likest]:
+        """Code that looks alike and was there all along, beside the unit, is not where that went.
+
         Of a body that went ``inlined`` into other code nothing was there before, and if it is
         small, its words alone show nothing.
         """
-        kind = family(path)
-        piece = Piece(tokenize(kind, text), self.index.weight)
-        small = piece.size < SMALL
-        whole = text == unit and piece.size >= SHAPELY
+        kind, inlined, small = family(path), wanted.inlined, piece.size < SMALL
+        whole = wanted.text == unit and piece.size >= SHAPELY
 
         def is_like(figures: Figures) -> bool:
             return figures.exact >= GONE_EXACT if inlined and small else _is_like(piece, figures)
 
-        for oid in dict.fromkeys(self._candidates(kind, piece, text)):
-            figures = piece.within(self.index.tokens(oid, kind))
-            like = is_like(figures)
-            copied = figures.exact >= TWIN or (whole and figures.shape >= SAME_SHAPE)
-            if like and (inlined or not copied):
-                like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
-            share = max(figures.exact, figures.names if small else figures.shape)
-            yield like, share, self._likest_at(oid, figures)
+        figures = piece.within(self.index.tokens(oid, kind))
+        like = is_like(figures)
+        copied = figures.exact >= TWIN or (whole and figures.shape >= SAME_SHAPE)
+        if like and (inlined or not copied):
+            like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
+        share = max(figures.exact, figures.names if small else figures.shape)
+        return like, share, Likest(self.index.paths(oid)[0], figures.first + 1, None, figures)
 
     def _candidates(self, kind: Family, piece: Piece, text: bytes) -> Iterator[BlobId]:
         """The files of the new base that may hold much of ``text``."""
@@ -281,10 +304,6 @@ class Prover:
     def _origin(self) -> dict[str, str]:
         """The files that moved: where they were, by where they are."""
         return {new: old for old, new in self._span.renames.renames.items()}
-
-    def _likest_at(self, oid: BlobId, figures: Figures) -> Likest:
-        path = self.index.paths(oid)[0]
-        return Likest(path, figures.first + 1, None, figures)
 
     def _named(self, likest: Likest) -> Likest:
         content = self._objects.content(self._span.new.tree, likest.path) or b""
