@@ -19,6 +19,7 @@ from patchq.engine.judge.landing.hunk_history import (
 )
 from patchq.engine.judge.landing.small_trees import names_below, small_tree
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
+from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
@@ -144,13 +145,20 @@ class Fates:
         return self._survivals[sides]
 
     def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
-        """The commit after the landing from which on not all of the unit is left."""
+        """The commit after the landing from which on not all of the unit is left.
+
+        While nothing near it was edited, that is one question.
+        """
         last = last_empty(trail.steps)
         if last is None:
             return None
-        found = None
+        found, texts = None, TextCheck(self._objects)
+        is_whole = dict[tuple[object, ...], bool]()
         for step in reversed(trail.steps[last + 1 :]):
-            if self._is_whole(change, step.entries):
+            around = texts.surroundings(trail.unit, step.entries)
+            if around not in is_whole:
+                is_whole[around] = self._is_whole(change, step.entries)
+            if is_whole[around]:
                 break
             if self._span.descends(step.commit.oid, trail.steps[last].commit.oid):
                 found = step.commit
