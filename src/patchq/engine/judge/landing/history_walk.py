@@ -169,6 +169,7 @@ class HistoryWalker:
             if step.state is MergeState.UNKNOWN
             or (step.state is MergeState.NOT_EMPTY and matters(number, steps[:place]))
         ]
+        asked.sort(key=lambda item: item[2].commit.oid)  # the files of one commit are read once
         texts = TextCheck(self._objects)
         alike = [
             (number, texts.surroundings(units[number], step.entries)) for number, _, step in asked

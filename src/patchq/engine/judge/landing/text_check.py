@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha1
 
 from patchq.engine.series.hunks import Unit, common_ends
 from patchq.git.merge import MergeState
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entries, Objects
 from patchq.model.diff_layout import split_lines
 from patchq.model.ids import ObjectId
+from patchq.recent import Recent
 
 _CONTEXT = 3
 _RUN = 5
@@ -22,6 +24,8 @@ _FAR = (10, 25, 60, 120)
 """A run of so many lines, so many lines from a hunk, shows where its surroundings end."""
 _START = b"\0\n"
 _END = b"\0"
+_HELD = 8 << 20
+"""So many bytes of files are held: what is asked about one commit is asked together."""
 _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
 
 
@@ -40,11 +44,11 @@ class _Texts:
 
 
 class TextCheck:
-    """Looks at files, each read once."""
+    """Looks at files, each read once if it is asked about at a time."""
 
     def __init__(self, objects: Objects):
         self._objects = objects
-        self._files: dict[str, bytes] = {}
+        self._files: Recent[ObjectId, bytes] = Recent(_HELD, len)
         self._texts: dict[Unit, _Texts | None] = {}
 
     def state(self, unit: Unit, ours: Entries) -> MergeState:
@@ -84,7 +88,9 @@ class TextCheck:
             for marks in texts.marks
         )
         first, end = content.find(above), content.find(below) if below else len(content)
-        return entry.mode, above, below, content[first:end] if first < end else entry.oid
+        if first > end:
+            return tuple(ours.items())
+        return entry.mode, above, below, sha1(content[first:end]).digest()
 
     def _read(self, unit: Unit) -> _Texts | None:
         if unit not in self._texts:
@@ -122,9 +128,11 @@ class TextCheck:
 
     def _file(self, oid: ObjectId) -> bytes:
         """The content with its ends marked, so that whole lines can be looked for."""
-        if oid not in self._files:
-            self._files[oid] = _START + self._objects.read(oid) + _END
-        return self._files[oid]
+        content = self._files.get(oid)
+        if content is None:
+            content = _START + self._objects.read(oid) + _END
+            self._files.keep(oid, content)
+        return content
 
 
 def _runs(lines: Sequence[bytes], places: Iterable[int]) -> Iterator[bytes]:
