@@ -138,7 +138,7 @@ class Session:
     def _notice_once(self, text: str) -> None:
         """Say something that stays true for long, once a workspace."""
         said = self.workspace.cache_dir / "notices"
-        known = said.read_text().splitlines() if said.is_file() else []
+        known = said.read_text(errors="replace").splitlines() if said.is_file() else []
         digest = sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
         if digest in known or self.quiet:
             return

@@ -26,6 +26,7 @@ from patchq.model.diff_layout import FileSection, find_diff, layout, split_lines
 from patchq.model.header import Header
 from patchq.model.patch import Patch
 from patchq.model.series import Guard
+from patchq.model.words import counted
 
 _MBOX = re.compile(rb"(?:From \S+|[F>]From [0-9a-f]{40}) .*\d\d:\d\d:\d\d")
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]*):(?:[ \t]|\r?\n?$)")
@@ -180,7 +181,7 @@ def read_given(
             subject = f" ({patch.header.subject})" if patch.header.subject else ""
             notices.append(Notice(Where(place), f"no diff in it: skipped{subject}"))
     if not patches:
-        raise InputError(f"none of its {len(parts)} {noun}s holds a diff", where=Where(file))
+        raise InputError(f"none of its {counted(len(parts), noun)} holds a diff", where=Where(file))
     return tuple(patches), tuple(notices)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from patchq.engine.judge.gone.own_lines import own_lines_elsewhere
@@ -240,14 +241,11 @@ class Prover:
         pieces = [Piece(tokenize(kind, each.text), weight) for each in wanted]
         asked_of = zip(pieces, wanted, strict=True)
         files = [dict.fromkeys(self._candidates(kind, piece, w.text)) for piece, w in asked_of]
-        asked: dict[BlobId, list[int]] = {}
-        for number, oids in enumerate(files):
-            for oid in oids:
-                asked.setdefault(oid, []).append(number)
         found = {
             (number, oid): self._compared(path, unit, wanted[number], pieces[number], oid)
-            for oid, numbers in asked.items()
-            for number in numbers
+            for oid in dict.fromkeys(chain.from_iterable(files))
+            for number, oids in enumerate(files)
+            if oid in oids
         }
         return [found[number, oid] for number, oids in enumerate(files) for oid in oids]
 

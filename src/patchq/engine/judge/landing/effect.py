@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from patchq.engine.judge.landing.file_lines import (
     NEAR,
+    REMOVES,
     FileLines,
     compact,
     file_lines,
@@ -18,13 +19,14 @@ from patchq.engine.judge.landing.file_lines import (
     words_in,
 )
 from patchq.engine.judge.landing.headings import SWITCH_KEY, is_section, is_under_the_same
+from patchq.engine.languages.tokens import KEYWORDS
 from patchq.engine.series.hunks import common_ends, occurrences
 
 _PASSES = re.compile(
     rb"\b(?:return|goto|break|continue|throw|raise|exit)\b|^(?:case\b.*|default\s*):"
 )
 _SWITCHES = re.compile(rb"-?\s*" + SWITCH_KEY)
-_TAKES_BACK = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER|unset|undef|del)\b")
+_TAKES_BACK = re.compile(REMOVES.pattern + rb"|\b(?:unset|undef|del)\b")
 _SETS = re.compile(
     rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
     rb"|[\w.>-]*set\w*\s*\(\s*[\w.&>-]+(?=\s*,)"
@@ -59,9 +61,9 @@ def is_in_effect(
 
 
 def _fresh(place: int, then: FileLines, now: FileLines) -> set[int]:
-    """The lines close to one that no line was before."""
+    """The lines close to one that no line was before, and those that take items out of lists."""
     near = range(max(place - NEAR, 0), min(place + NEAR + 1, len(now.bare)))
-    return {number for number in near if now.bare[number] not in then.said}
+    return {n for n in (*near, *now.removers) if now.bare[n] not in then.said}
 
 
 def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
@@ -104,7 +106,8 @@ def _runs_as_before(
 
 
 def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
-    """Whether ``fresh`` lines right beside one jump past it, or take back what it says."""
+    """Whether ``fresh`` lines right beside one jump past it, or take back what it says; or any
+    below it takes it out of a list."""
     line = now[place]
     above, below = ([now[n] for n in _run(place, step, fresh, now)] for step in (-1, 1))
     subject, own = _subject(line), words_in([line])
@@ -113,6 +116,9 @@ def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
         or any(map(_SWITCHES.match, (*above, *below)))
         or any(subject and _subject(other) == subject for other in below)
         or any(_TAKES_BACK.search(other) and own & words_in([other]) for other in below)
+        or any(
+            n > place and (own - KEYWORDS) & words_in([now[n]]) for n in now.removers if n in fresh
+        )
     )
 
 

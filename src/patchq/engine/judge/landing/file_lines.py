@@ -12,9 +12,10 @@ from keyword import kwlist
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
+from patchq.engine.judge.landing.guards import conditions_on, is_narrowed
 from patchq.engine.judge.landing.names import FileNames
 from patchq.engine.judge.landing.nesting import nesting
-from patchq.engine.languages.flow import conditions
+from patchq.engine.languages.flow import blocks_of, conditions
 from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Outline, outline
@@ -28,6 +29,7 @@ _NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
 _ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
 _NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
+REMOVES = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER)\b")
 NEAR = 3
 """So many lines around some belong to them, for all that is known."""
 
@@ -42,6 +44,7 @@ class FileLines:
         self.suffix = PurePosixPath(path).suffix
         self.kind = family(path)
         self._text = text
+        self._guarded: dict[int, frozenset[bytes]] = {}
         self._bound: dict[bytes, set[bytes]] = {}
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
@@ -54,6 +57,11 @@ class FileLines:
     def said(self) -> frozenset[bytes]:
         """What its lines say, without their indentation."""
         return frozenset(self.bare)
+
+    @cached_property
+    def removers(self) -> tuple[int, ...]:
+        """The lines that take items out of a list."""
+        return tuple(number for number, line in enumerate(self.bare) if REMOVES.search(line))
 
     @cached_property
     def digest(self) -> bytes:
@@ -94,9 +102,20 @@ class FileLines:
         return was.name == is_.name or was.name not in shown.names
 
     def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
-        """Whether a line depends on more conditions at ``places`` now."""
-        before = self._conditions[number]
-        return all(now._conditions[place] > before for place in places)
+        """Whether a line depends on more conditions at ``places`` now, or on narrower ones."""
+        before, guards = self._conditions[number], self._guards(number)
+        return all(
+            now._conditions[place] > before or is_narrowed(guards, now._guards(place))
+            for place in places
+        )
+
+    def _guards(self, number: int) -> frozenset[bytes]:
+        """The conditions that a line stands under, as they are written."""
+        if number not in self._guarded:
+            known = self.kind is Family.OTHER and blocks_of(self.path, self._text)
+            heads = {*self.above(number), *(known.around(number) if known else ())}
+            self._guarded[number] = conditions_on(self.raw, number, heads)
+        return self._guarded[number]
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether what a line is part of, or binds, has its name at one of ``places`` now."""

@@ -7,6 +7,7 @@ else. Indentation and section lines tell it; of languages with braces nothing is
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from patchq.engine.judge.landing.file_lines import FileLines
@@ -42,7 +43,7 @@ def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) 
     if suffix in _KEYED:
         keys, new = _names(_KEY, then, number), _names(_KEY, now, place)
         return keys == new and (
-            suffix not in _YAML or _switches(now, place) <= _switches(then, number)
+            suffix not in _YAML or not _switches(now, place) - _switches(then, number)
         )
     if then.kind is not Family.PYTHON:
         return True
@@ -65,14 +66,13 @@ def _section(lines: Sequence[bytes], number: int) -> bytes | None:
     return next((match[1] for match in matches if match), None)
 
 
-def _switches(lines: FileLines, number: int) -> int:
-    """How many of the blocks around a line of YAML have a key that may switch them off."""
+def _switches(lines: FileLines, number: int) -> Counter[bytes]:
+    """The keys that may switch off one of the blocks around a line of YAML, as they are written."""
     if not any(map(_SWITCH.match, lines.raw)):
-        return 0
-    return sum(
-        any(_SWITCH.match(lines.raw[beside]) for beside in _beside(lines.raw, at))
-        for at in (number, *lines.above(number))
-    )
+        return Counter()
+    blocks = (number, *lines.above(number))
+    keys = {at for block in blocks for at in _beside(lines.raw, block)}
+    return Counter(lines[at] for at in keys if _SWITCH.match(lines.raw[at]))
 
 
 def _beside(lines: Sequence[bytes], number: int) -> Iterator[int]:
