@@ -26,6 +26,7 @@ BELOW = SHELL.replace("() {", "()\n{")
 SETTING = "a=1\nLINE=2\nb=3\nrun $a $LINE $b\n"
 CMAKE = "function(build x)\n  a(x)\n  LINE(x)\n  b(x)\nendfunction()\nbuild(y)\n"
 SET = "set(A 1)\nset(LINE b.c)\nset(B 2)\nadd_library(core ${LINE})\n"
+LOCAL = "function(f)\nset(A 1)\nset(LINE b.c)\nset(B 2)\nendfunction()\nuse()\n"
 OPTIONS = "add_library(core a.c)\ntarget_compile_options(core PRIVATE LINE)\nuse(core)\n"
 MAKE = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\tar\n"
 RULE = "all: lib\n\tcc\n\nlib:\n\tar\n\tLINE\n\tranlib\n"
@@ -168,6 +169,7 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("f.sh", SETTING, "b=3\n", 'b=3\nLINE="$LINE 4"\n'),
         ("f.sh", SETTING, "b=3\n", "b=3\nLINE=4 other\n"),
         ("f.sh", SETTING, "b=3\n", "b=3\nif old; then\n\tLINE=4\nfi\n"),
+        ("f.cmake", LOCAL, "use()", "set(LINE old.c)\nuse()"),
         ("f.cmake", SET, "add_library", "set(LINE ${LINE} c.c)\nadd_library"),
         ("f.cmake", SET, "add_library", "list(APPEND LINE c.c)\nadd_library"),
         ("f.cmake", SET, "add_library", "if(OLD)\nset(LINE c.c)\nendif()\nadd_library"),

@@ -104,6 +104,10 @@ def test_quiet_leaves_out_notices(
     assert "shallow" in loud.stderr
     again = patchq("report", "v1", cwd=workspace.root)
     assert (again.stdout, again.stderr) == (loud.stdout, "")  # said once a workspace
+    (workspace.cache_dir / "notices").write_bytes(b"\xff\n")
+    assert (
+        "shallow" in patchq("report", "v1", cwd=workspace.root).stderr
+    )  # what is damaged is no answer
     (workspace.cache_dir / "notices").unlink()
     assert patchq("-q", "report", "v1", cwd=workspace.root).stderr == ""
 
