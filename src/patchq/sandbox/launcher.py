@@ -30,7 +30,6 @@ _SIGNALLED = 128  # what bwrap adds to the number of a signal, as a shell does
 
 def serve() -> None:
     """Run commands until the standard input ends: ``launcher CONFINEMENT [WRAPPER]``."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is interrupted ends our input
     confinement, wrapper = Confinement(sys.argv[1]), sys.argv[2]
     woken, wake = os.pipe()
     for descriptor in (woken, wake):

@@ -22,7 +22,8 @@ CHOICE = "PATCHQ_SANDBOX"
 """The environment variable that names the only sandbox to try; ``none`` leaves none."""
 
 _SERVE = """\
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is interrupted ends our input
 sys.path.insert(0, sys.argv.pop())
 from patchq.sandbox.launcher import serve
 serve()
