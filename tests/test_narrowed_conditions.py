@@ -17,6 +17,11 @@ C = (
     "#if VERSION >= 12\nint\nf(struct p *p)\n{\n\tif (p->on) {\n\t\ta(p);\n\t\tb(p);\n\t\tc(p);\n"
     "\t\tLINE(p);\n\t\td(p);\n\t}\n\treturn 0;\n}\n#endif\n"
 )
+PARTS = (
+    "#if HAVE\n  # if VERSION >= 12\nint a;\nint b;\nint c;\nint d;\nint LINE;\nint e;\n"
+    "# else\nint x;\n# endif\n#endif\n"
+)
+OTHERWISE = PARTS.replace("int LINE;\n", "").replace("int x;\n", "int x;\nint LINE;\n")
 SHELL = '#!/bin/sh\nif [ "$ARCH" = arm ]; then\n\ta\n\tb\n\tc\n\tLINE\n\td\nfi\n'
 CMAKE = (
     "if(CUDA_FOUND)\nset(A 1)\nset(B 2)\nset(C 3)\nlist(APPEND LINE 121)\nset(D 4)\nendif()\n"
@@ -44,6 +49,9 @@ YAML = (
         ("f.c", C, "(p->on)", "(!p->on)"),
         ("f.c", C, "VERSION >= 12", "VERSION >= 13"),
         ("f.c", C, "#if VERSION >= 12", "#if 0 && VERSION >= 12"),
+        ("f.c", PARTS, "  # if VERSION >= 12", "  # if VERSION >= 13"),
+        ("f.c", OTHERWISE, "# if VERSION >= 12", "# if VERSION >= 12 || ALL"),
+        ("f.c", OTHERWISE, "#if HAVE", "#if HAVE && LATE"),
         ("f.sh", SHELL, "= arm ]", '= arm ] && [ -n "$X" ]'),
         ("f.sh", SHELL, "= arm ]", "= arm64 ]"),
         ("f.cmake", CMAKE, "(CUDA_FOUND)", "(CUDA_FOUND AND OLD)"),
@@ -76,6 +84,9 @@ def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
         ("f.c", C, "(p->on) {", "( p->on ) { // as ever"),
         ("f.c", C, "\treturn 0;", "\tif (p->slow) {\n\t\tz(p);\n\t}\n\treturn 0;"),
         ("f.c", C, "#endif\n", "#endif\n#if 0\n#endif\n"),
+        ("f.c", PARTS, "VERSION >= 12", "VERSION >= 12 || ALL"),
+        ("f.c", OTHERWISE, "#if HAVE", "#if HAVE || ALL"),
+        ("f.c", OTHERWISE, "int a;\n", "#if 0\nint z;\n#endif\nint a;\n"),
         ("f.sh", SHELL, "= arm ]", "= arm ] || slow"),
         ("f.cmake", CMAKE, "if(CUDA_FOUND)", "if (CUDA_FOUND)"),
         ("f.cmake", CMAKE, "use(LINE)", "list(REMOVE_ITEM OTHER 121)\nuse(LINE)"),

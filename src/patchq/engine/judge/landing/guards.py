@@ -28,10 +28,10 @@ _MOST_LINES = 12
 def conditions_on(lines: Sequence[bytes], number: int, heads: Iterable[int]) -> frozenset[bytes]:
     """The conditions on line ``number``: those of its ``heads``, the lines that it stands below,
     and of the branches before these, and those of the preprocessor."""
-    found = {_condition(lines, at) for at in _directives(lines, number)}
-    for head in heads:
-        branches = [_condition(lines, at) for at in _branches(lines, head)]
-        found.update((*branches[:1], *(_NOT + condition for condition in branches[1:])))
+    found = set[bytes]()
+    for branches in (*(_branches(lines, head) for head in heads), *_directives(lines, number)):
+        conditions = [_condition(lines, at) for at in branches]
+        found.update((*conditions[:1], *(_NOT + condition for condition in conditions[1:])))
     return frozenset(found)
 
 
@@ -55,26 +55,29 @@ def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
             head = at
 
 
-def _directives(lines: Sequence[bytes], number: int) -> Iterator[int]:
-    """The directives of the preprocessor that a line depends on, from the inside out."""
-    closed = 0
+def _directives(lines: Sequence[bytes], number: int) -> Iterator[list[int]]:
+    """The directives that begin the part a line is in, and the parts before it, for each of the
+    preprocessor's conditions, from the inside out."""
+    closed, branches = 0, list[int]()
     for at in range(number - 1, -1, -1):
         match = CONDITION.match(lines[at]) if b"#" in lines[at] else None
         if match is None:
             continue
-        if match[1] == b"endif":
-            closed += 1
-        elif not closed:
-            yield at
-        elif match[1].startswith(b"if"):
-            closed -= 1
+        begins = match[1].startswith(b"if")
+        if match[1] == b"endif" or closed:
+            closed += (match[1] == b"endif") - begins
+            continue
+        branches.append(at)
+        if begins:
+            yield branches
+            branches = []
 
 
 def _condition(lines: Sequence[bytes], at: int) -> bytes:
     """A condition without spaces, remarks, its keyword, and brackets around all of it."""
     said = b""
     for line in lines[at : at + _MOST_LINES]:
-        said = b" ".join((said, _REMARK.sub(b"", line).strip())).strip()
+        said = b" ".join((said, _REMARK.sub(b"", line.strip()).strip())).strip()
         if said.count(b"(") <= said.count(b")") and not _GOES_ON.search(said):
             break
     said = _FRAME.sub(b"", _FRAME.sub(b"", said).strip())
