@@ -23,7 +23,9 @@ from patchq.engine.languages.tokens import Family, family, is_prose
 from patchq.engine.series.hunks import common_ends
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_DEFINES = re.compile(rb"(?:async\s+)?(def|class)\s+(\w+)")
+DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
+"""A definition of Python, and its name."""
+_FUNCTION = re.compile(rb"(?:async\s+)?def\s+\w")
 _NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as\s+\w+)?[\s,)]*$")
 """A statement that takes names, or an item of one that spans lines."""
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
@@ -112,8 +114,9 @@ class FileLines:
     def _guards(self, number: int) -> frozenset[bytes]:
         """The conditions that a line stands under, as they are written."""
         if number not in self._guarded:
-            known = self.kind is Family.OTHER and blocks_of(self.path, self._text)
-            heads = {*self.above(number), *(known.around(number) if known else ())}
+            heads = set(self.above(number))
+            if self.kind is Family.OTHER:
+                heads.update(blocks_of(self.path, self._text).around(number))
             self._guarded[number] = conditions_on(self.raw, number, heads)
         return self._guarded[number]
 
@@ -125,10 +128,11 @@ class FileLines:
 
     def _names_at(self, number: int) -> set[bytes]:
         """The names that a line of Python may be part of, or bind."""
-        heads = [self.bare[at] for at in (number, *self.above(number))]
-        names = [match[2] for head in heads if (match := _DEFINES.match(head))]
-        is_local = any((match := _DEFINES.match(head)) and match[1] == b"def" for head in heads[1:])
-        return {*names, *(() if is_local else _may_bind(self[number]))} - _NO_NAMES
+        above = [self.bare[at] for at in self.above(number)]
+        names = {match[1] for head in (self[number], *above) if (match := DEFINES.match(head))}
+        if not any(map(_FUNCTION.match, above)):  # what a function binds is its own
+            names.update(_may_bind(self[number]))
+        return names - _NO_NAMES
 
     def _newly_bound(self, then: FileLines) -> set[bytes]:
         """What lines of Python that stand here more often than then may bind, and other words."""
@@ -230,8 +234,8 @@ def stands_at(number: int, later: Sequence[LineChange]) -> int:
 
 def _may_bind(line: bytes) -> Iterable[bytes]:
     """The names that a line of Python may bind, or take away, and some others."""
-    if match := _DEFINES.match(line):
-        return [match[2]]
+    if match := DEFINES.match(line):
+        return [match[1]]
     if _NAMES.match(line):
         return words_in([line.rpartition(b" import ")[2]])
     *targets, _value = _ASSIGNS.split(line)

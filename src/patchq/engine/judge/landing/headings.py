@@ -10,11 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from patchq.engine.judge.landing.file_lines import FileLines
+from patchq.engine.judge.landing.file_lines import DEFINES, FileLines
 from patchq.engine.judge.landing.nesting import indent_of
 from patchq.engine.languages.tokens import Family
 
-_DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
 _SECTION = re.compile(rb"\s*(\[[^\]]+\]+)\s*(?:[#;].*)?$")
 SWITCH_KEY = rb"(?:if|when|enabled|disabled|continue-on-error|allow_failure)\s*:"
@@ -47,12 +46,12 @@ def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) 
         )
     if then.kind is not Family.PYTHON:
         return True
-    names, new = _names(_DEFINES, then, number), _names(_DEFINES, now, place)
+    names, new = _names(DEFINES, then, number), _names(DEFINES, now, place)
     if len(names) != len(new):
         return False
     others = {old for old, name in zip(names, new, strict=True) if old != name}
     return not others or not any(
-        match[1] in others for line in now.raw if (match := _DEFINES.match(line))
+        match[1] in others for line in now.raw if (match := DEFINES.match(line))
     )
 
 
