@@ -22,6 +22,7 @@ from typing import Any
 from patchq.errors import UnavailableError, UpstreamError
 from patchq.git.lender import borrowed
 from patchq.git.process import Git
+from patchq.git.raw_objects import missing_objects
 from patchq.git.remote import Remote
 from patchq.kept_answers import KeptAnswers
 from patchq.model.ids import CommitId, ObjectId, commit_id, commit_ids
@@ -250,12 +251,7 @@ class MissingObjects:
 
     def _absent(self, ids: Iterable[bytes]) -> frozenset[ObjectId]:
         """Those of ``ids`` of which no object is here."""
-        asked = b"".join(oid + b"\n" for oid in ids)
-        if not asked:
-            return frozenset()
-        answers = self._git.run("cat-file", "--batch-check", stdin=asked).stdout.decode()
-        rows = (line.partition(" ") for line in answers.splitlines())
-        return frozenset(ObjectId(oid) for oid, _, answer in rows if answer == "missing")
+        return frozenset(missing_objects(self._git, [ObjectId(oid.decode()) for oid in ids]))
 
 
 _KEY = "known"

@@ -111,17 +111,10 @@ class RawObjects:
         self._write_derived(wanted)
         unknown = [oid for oid in wanted if oid not in self._sound and oid not in self._written]
         if len(unknown) > _MANY:
-            unknown = self._missing(unknown)
+            unknown = missing_objects(self._git, unknown)
         for oid in unknown:
             if self.find(oid) is None:
                 self.read(oid)
-
-    def _missing(self, oids: Sequence[ObjectId]) -> list[ObjectId]:
-        """Those of ``oids`` that are not here, found by one process."""
-        asked = "".join(f"{oid}\n" for oid in oids).encode()
-        rows = self._git.run("cat-file", "--batch-check", "--buffer", stdin=asked).stdout
-        missing = (row.split() for row in rows.splitlines())
-        return [ObjectId(oid.decode()) for oid, *rest in missing if rest == [b"missing"]]
 
     def take_as_sound(self, oid: ObjectId) -> None:
         """Its content was seen elsewhere, and is what the id says."""
@@ -238,6 +231,14 @@ class _Derived:
     start: int
     end: int
     text: bytes
+
+
+def missing_objects(git: Git, oids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Those of ``oids`` that are not here, found by one process (git-cat-file(1))."""
+    asked = "".join(f"{oid}\n" for oid in oids).encode()
+    rows = git.run("cat-file", "--batch-check", "--buffer", stdin=asked).stdout if oids else b""
+    answers = (row.split() for row in rows.splitlines())
+    return [ObjectId(oid.decode()) for oid, *rest in answers if rest == [b"missing"]]
 
 
 def object_id(kind: bytes, content: bytes | memoryview) -> ObjectId:
