@@ -31,6 +31,14 @@ YAML = (
     "jobs:\n  build:\n    if: github.event\n    steps:\n"
     "    - run: a\n    - run: LINE\n    - run: b\n"
 )
+LOOP = PYTHON.replace("if p.on:", "for i in p.items:").replace("elif p.off", "if p.off")
+C_LOOP = C.replace("if (p->on)", "for (int i = 0; i < n; i++)")
+RANGE = C.replace("if (p->on)", "for (auto& i : p->items)")
+SHELL_LOOP = SHELL.replace('if [ "$ARCH" = arm ]; then', "for a in arm x86; do").replace(
+    "fi", "done"
+)
+FOREACH = CMAKE.replace("if(CUDA_FOUND)", "foreach(a 90 100)").replace("endif", "endforeach")
+REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif\n"
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,16 @@ YAML = (
         ("f.sh", SHELL, "= arm ]", "= arm64 ]"),
         ("f.cmake", CMAKE, "(CUDA_FOUND)", "(CUDA_FOUND AND OLD)"),
         ("f.yaml", YAML, "if: github.event", "if: false && github.event"),
+        # fewer items
+        ("f.py", LOOP, "in p.items", "in p.items[1:]"),
+        ("f.py", LOOP, "in p.items", "in filter(fast, p.items)"),
+        ("f.py", LOOP, "in p.items", "in (i for i in p.items if i)"),
+        ("f.py", LOOP.replace("p.items", "(1, 2, 3)"), "(1, 2, 3)", "(1, 3)"),
+        ("f.c", C_LOOP, "i = 0", "i = 1"),
+        ("f.c", C_LOOP, "i < n", "i < n - 1"),
+        ("f.cc", RANGE, ": p->items", ": p->items.first(2)"),
+        ("f.sh", SHELL_LOOP, "in arm x86", "in x86"),
+        ("f.cmake", FOREACH, "a 90 100", "a 90"),
         # taken back, at a distance
         ("f.cmake", CMAKE, "use(LINE)", "list(REMOVE_ITEM LINE 121)\nuse(LINE)"),
         ("f.cmake", CMAKE, "use(LINE)", 'list(FILTER LINE EXCLUDE REGEX "12.")\nuse(LINE)'),
@@ -88,6 +106,19 @@ def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
         ("f.c", OTHERWISE, "#if HAVE", "#if HAVE || ALL"),
         ("f.c", OTHERWISE, "int a;\n", "#if 0\nint z;\n#endif\nint a;\n"),
         ("f.sh", SHELL, "= arm ]", "= arm ] || slow"),
+        ("f.py", LOOP, "for i in p.items", "for item in p.items"),
+        ("f.py", LOOP, "for i in p.items:", "for n, i in enumerate(tqdm(p.items, desc='a'), 1):"),
+        ("f.py", LOOP, "for i in p.items:", "for i, j in zip(p.others, p.items):"),
+        ("f.py", LOOP, "for i in p.items:", "for i in (\n        p.items\n    ):  # all"),
+        ("f.py", LOOP, "for i in p.items", "for k, i in p.items.items()"),
+        ("f.py", LOOP.replace("p.items", "[1, 2]"), "[1, 2]", "(1, 2, 3)"),
+        ("f.c", C_LOOP, "for (int i = 0; i < n; i++)", "for (size_t k = 0; k < n; ++k)"),
+        ("f.cc", RANGE, "auto& i : p", "const auto& [i, j] : p"),
+        ("f.sh", SHELL_LOOP, "for a in arm x86", "for b in arm riscv x86"),
+        ("f.cmake", FOREACH, "foreach(a 90 100)", "foreach(a 90 100 121)"),
+        # what looks like a directive
+        ("f.py", REMARK, "if the old one", "if the newer one"),
+        ("f.sh", REMARK, "if the old one", "if the newer one"),
         ("f.cmake", CMAKE, "if(CUDA_FOUND)", "if (CUDA_FOUND)"),
         ("f.cmake", CMAKE, "use(LINE)", "list(REMOVE_ITEM OTHER 121)\nuse(LINE)"),
         ("f.yaml", YAML, "    - run: b\n", "    - run: b\n  test:\n    if: false\n    steps: []\n"),

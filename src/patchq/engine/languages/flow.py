@@ -14,14 +14,13 @@ from functools import lru_cache
 from itertools import accumulate
 
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks, is_cmake
-from patchq.engine.languages.live import CONDITION, code_lines
+from patchq.engine.languages.live import code_lines, parts
 from patchq.engine.languages.tokens import CLOSING, OPENING, Family, brackets, family, tokenize
 
 NEVER = 1_000
 """Added for a line that a jump before it keeps from being reached."""
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
-_DEFINED = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)")
 _NARROWED = re.compile(rb"\b(?:if|and|when)\b|&&")
 _GUARDS = frozenset(
     b"if else for while switch do try catch case default foreach when match select".split()
@@ -70,8 +69,7 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
     lines = text.split(b"\n")
     if kind is Family.C:
         below = _by_braces(text)
-        parts = _parts(lines)
-        below = [one + part for one, part in zip(below, parts, strict=True)]
+        below = [one + len(around) for one, around in zip(below, parts(text), strict=True)]
     else:
         inside = _in_brackets(code_lines(path, text)) if kind is Family.PYTHON else frozenset()
         known = blocks_of(path, text) if kind is Family.OTHER else Blocks()
@@ -80,22 +78,6 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
     for match in _NARROWED.finditer(text):
         below[bisect_right(starts, match.start()) - 1] += 1
     return tuple(below)
-
-
-def _parts(lines: list[bytes]) -> Iterator[int]:
-    """How many parts of the preprocessor each line is in, but for the guard of a header."""
-    parts: list[bool] = []
-    for line, below in zip(lines, [*lines[1:], b""], strict=True):
-        match = CONDITION.match(line)
-        if match is None:
-            yield sum(parts)
-            continue
-        if match[1] == b"endif":
-            del parts[-1:]
-        elif match[1].startswith(b"if"):
-            defined = _DEFINED.match(below)
-            parts.append(defined is None or match[1] != b"ifndef" or defined[1] != match[3])
-        yield sum(parts)
 
 
 @dataclass

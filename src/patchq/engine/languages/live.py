@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import chain
 
 from patchq.engine.languages.tokens import TRIPLE, Family, coded_lines, family
 
@@ -19,6 +20,10 @@ _NEVER = re.compile(
 _MAY_NEVER = re.compile(rb"(?:if|while)\s*\(?\s*(?:0|false)", re.IGNORECASE)
 CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*((\w*).*)")
 """A directive that begins or ends a part of the text: its name, its condition, the first word."""
+_DEFINED = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)")
+Part = tuple[int, ...]
+"""A part of a text by the preprocessor: the line that begins it, and those that begin the parts
+before it, back to the ``#if``."""
 
 
 @lru_cache(maxsize=16)
@@ -44,7 +49,7 @@ def live_lines(path: str, text: bytes) -> frozenset[int]:
     live = frozenset(number for number, line in enumerate(code_lines(path, text)) if line)
     if _MAY_NEVER.search(text):
         live -= _never_run(lines)
-    return live - _left_out(lines) if family(path) is Family.C else live
+    return live - _left_out(text) if family(path) is Family.C else live
 
 
 def _never_run(lines: list[bytes]) -> set[int]:
@@ -61,19 +66,40 @@ def _never_run(lines: list[bytes]) -> set[int]:
     return dead
 
 
-def _left_out(lines: list[bytes]) -> set[int]:
-    dead: set[int] = set()
-    parts: list[bytes] = []  # what the condition of each open part is: b"0", b"1" or unknown
+def _left_out(text: bytes) -> set[int]:
+    """The lines below ``#if 0``, and those of what is otherwise of ``#if 1``."""
+    lines = text.split(b"\n")
+
+    def is_dead(part: Part) -> bool:
+        match = CONDITION.match(lines[part[-1]])
+        known = match[2].split(b"/")[0].strip() if match and match[1] == b"if" else b""
+        return known == (b"1" if part[1:] else b"0")
+
+    found = parts(text)
+    dead = {part for part in set(chain.from_iterable(found)) if is_dead(part)}
+    return {
+        number
+        for number, around in enumerate(found)
+        if not dead.isdisjoint(around) and not CONDITION.match(lines[number])
+    }
+
+
+@lru_cache(maxsize=64)
+def parts(text: bytes) -> tuple[tuple[Part, ...], ...]:
+    """The parts that each line of a text is in, from the outside in, with the directive that begins
+    one, and not the one that ends it. The guard of a header makes none."""
+    lines = text.split(b"\n")
+    found: list[tuple[Part, ...]] = []
+    open_: list[Part | None] = []
+    now: tuple[Part, ...] = ()
     for number, line in enumerate(lines):
-        match = CONDITION.fullmatch(line)
-        if match is None:
-            if b"0" in parts:
-                dead.add(number)
-        elif match[1] == b"endif":
-            del parts[-1:]
-        elif match[1].startswith(b"el") and parts:
-            parts[-1] = {b"0": b"", b"1": b"0"}.get(parts[-1], b"")
-        elif match[1].startswith(b"if"):
-            known = match[2].split(b"/")[0].strip() if match[1] == b"if" else b""
-            parts.append(known if known in (b"0", b"1") else b"")
-    return dead
+        match = CONDITION.match(line) if b"#" in line else None
+        if match is not None:
+            around = () if match[1].startswith(b"if") else open_.pop() if open_ else None
+            if match[1] != b"endif":
+                below = _DEFINED.match(lines[number + 1]) if lines[number + 1 :] else None
+                guards = below and match[1] == b"ifndef" and below[1] == match[3]
+                open_.append(None if guards or around is None else (number, *around))
+            now = tuple(filter(None, open_))
+        found.append(now)
+    return tuple(found)

@@ -12,11 +12,11 @@ from keyword import kwlist
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.growth import only_grew
-from patchq.engine.judge.landing.guards import conditions_on, is_narrowed
+from patchq.engine.judge.landing.guards import Guards, is_narrowed
 from patchq.engine.judge.landing.names import FileNames
 from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.languages.flow import blocks_of, conditions
-from patchq.engine.languages.live import live_lines
+from patchq.engine.languages.live import Part, live_lines, parts
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import Family, family, is_prose
@@ -105,19 +105,20 @@ class FileLines:
 
     def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether a line depends on more conditions at ``places`` now, or on narrower ones."""
-        before, guards = self._conditions[number], self._guards(number)
+        before, guards = self._conditions[number], self._guards_of(number)
         return all(
-            now._conditions[place] > before or is_narrowed(guards, now._guards(place))
+            now._conditions[place] > before or is_narrowed(guards, now._guards_of(place))
             for place in places
         )
 
-    def _guards(self, number: int) -> frozenset[bytes]:
+    def _guards_of(self, number: int) -> frozenset[bytes]:
         """The conditions that a line stands under, as they are written."""
         if number not in self._guarded:
             heads = set(self.above(number))
             if self.kind is Family.OTHER:
                 heads.update(blocks_of(self.path, self._text).around(number))
-            self._guarded[number] = conditions_on(self.raw, number, heads)
+            parts = self._parts[number - 1] if number and self._parts else ()
+            self._guarded[number] = self._guards.on(heads, parts)
         return self._guarded[number]
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
@@ -176,6 +177,15 @@ class FileLines:
     @cached_property
     def _nesting(self) -> tuple[int, ...]:
         return nesting(self.raw)
+
+    @cached_property
+    def _guards(self) -> Guards:
+        return Guards(self.raw, self.kind)
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts of the preprocessor: what looks like a directive is one in C alone."""
+        return parts(self._text) if self.kind is Family.C else ()
 
     @cached_property
     def _conditions(self) -> tuple[int, ...]:

@@ -1,15 +1,17 @@
 """The conditions that a line stands under, as they are written.
 
 How many there are (``languages/flow.py``) does not tell one that became narrower, was turned round
-or is never met any more.
+or is never met any more; a loop may go through fewer items.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from patchq.engine.languages.live import CONDITION
+from patchq.engine.languages.live import Part
+from patchq.engine.languages.tokens import Family
 
 _BRANCH = re.compile(rb"[}\s]*(?:if|el(?:se\s*)?if|elsif|else|while|until)\b", re.IGNORECASE)
 _OTHERWISE = re.compile(rb"[}\s]*el(?:s|if)", re.IGNORECASE)
@@ -23,16 +25,40 @@ _AND, _OR = re.compile(rb"\band\b", re.IGNORECASE), re.compile(rb"\bor\b", re.IG
 _NOT = b"\0"
 """Before the condition of a branch that was not taken."""
 _MOST_LINES = 12
+_LOOP = re.compile(
+    rb"[}\s]*(?:async\s+)?for(?:each)?\b\s*(?=\(|.*(?:;|\b(?:in|range)\b))", re.IGNORECASE
+)
+_ITEM = re.compile(
+    rb"[^;]*?(?:\bIN\s+(?:LISTS|ITEMS)\b|\b(?:in|of)\b|=\s*range\b|(?<!:):(?![:=]))",
+    re.IGNORECASE,
+)
+"""What a loop calls each item, up to the items."""
+_COUNTER = re.compile(rb"[^=;]*?(\w+)\s*:?=(?=.*;)")
+_ALL_OF = re.compile(rb"(?:\w+\.)*(?:enumerate|tqdm|zip|sorted|reversed|list|tuple|iter)(?=[(])")
+_VIEW = re.compile(rb"\.(?:items|keys|values|copy)\(\)\Z")
+_EACH = b"\1"
+"""Before each thing that a loop goes through."""
 
 
-def conditions_on(lines: Sequence[bytes], number: int, heads: Iterable[int]) -> frozenset[bytes]:
-    """The conditions on line ``number``: those of its ``heads``, the lines that it stands below,
-    and of the branches before these, and those of the preprocessor."""
-    found = set[bytes]()
-    for branches in (*(_branches(lines, head) for head in heads), *_directives(lines, number)):
-        conditions = [_condition(lines, at) for at in branches]
-        found.update((*conditions[:1], *(_NOT + condition for condition in conditions[1:])))
-    return frozenset(found)
+class Guards:
+    """The conditions in a file, by the line that begins them; each is read once."""
+
+    def __init__(self, lines: Sequence[bytes], kind: Family):
+        self._lines = lines
+        self._by_words = kind is Family.OTHER
+        self._read: dict[Part, frozenset[bytes]] = {}
+
+    def on(self, heads: Iterable[int], parts: Iterable[Part]) -> frozenset[bytes]:
+        """The conditions on a line: those of its ``heads``, the lines that it stands below, and of
+        the branches before these, and those of the preprocessor's ``parts`` that it is in."""
+        every = (*(tuple(_branches(self._lines, head)) for head in heads), *parts)
+        return frozenset().union(*map(self._conditions, every))
+
+    def _conditions(self, branches: Part) -> frozenset[bytes]:
+        if branches not in self._read:
+            said = [_condition(self._lines, at, by_words=self._by_words) for at in branches]
+            self._read[branches] = frozenset((*said[:1], *(_NOT + each for each in said[1:])))
+        return self._read[branches]
 
 
 def is_narrowed(before: frozenset[bytes], now: frozenset[bytes]) -> bool:
@@ -43,9 +69,8 @@ def is_narrowed(before: frozenset[bytes], now: frozenset[bytes]) -> bool:
 
 def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
     """The line that begins a branch, and those of the branches before it."""
-    if not _BRANCH.match(lines[head]):
-        return
-    yield head
+    if _BRANCH.match(lines[head]) or _LOOP.match(lines[head]):
+        yield head
     column = _column(lines[head])
     for at in range(head - 1, -1, -1):
         if not _OTHERWISE.match(lines[head]) or (lines[at].strip() and _column(lines[at]) < column):
@@ -55,25 +80,7 @@ def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
             head = at
 
 
-def _directives(lines: Sequence[bytes], number: int) -> Iterator[list[int]]:
-    """The directives that begin the part a line is in, and the parts before it, for each of the
-    preprocessor's conditions, from the inside out."""
-    closed, branches = 0, list[int]()
-    for at in range(number - 1, -1, -1):
-        match = CONDITION.match(lines[at]) if b"#" in lines[at] else None
-        if match is None:
-            continue
-        begins = match[1].startswith(b"if")
-        if match[1] == b"endif" or closed:
-            closed += (match[1] == b"endif") - begins
-            continue
-        branches.append(at)
-        if begins:
-            yield branches
-            branches = []
-
-
-def _condition(lines: Sequence[bytes], at: int) -> bytes:
+def _condition(lines: Sequence[bytes], at: int, *, by_words: bool) -> bytes:
     """A condition without spaces, remarks, its keyword, and brackets around all of it."""
     said = b""
     for line in lines[at : at + _MOST_LINES]:
@@ -81,11 +88,53 @@ def _condition(lines: Sequence[bytes], at: int) -> bytes:
         if said.count(b"(") <= said.count(b")") and not _GOES_ON.search(said):
             break
     said = _FRAME.sub(b"", _FRAME.sub(b"", said).strip())
+    if loop := _LOOP.match(said):
+        return _EACH + _EACH.join(_gone_through(said[loop.end() :], by_words=by_words))
     said = _OR.sub(b"||", _AND.sub(b"&&", said))
-    said = b"".join(said.split())
-    said = said.replace(b",)", b")")
-    while said[:1] == b"(" and said[-1:] == b")" and _is_one(said):
+    return _unwrapped(b"".join(said.split()).replace(b",)", b")"))
+
+
+def _gone_through(said: bytes, *, by_words: bool) -> Iterable[bytes]:
+    """What a loop goes through, whatever it calls each item: collections, the items if they are
+    written out, or how it counts."""
+    said = _unwrapped(said.strip())
+    if count := _COUNTER.match(said):
+        said = re.sub(rb"\b" + count[1] + rb"\b", b"@", said[count.start(1) :])
+        return [b"".join(said.split()).replace(b"++@", b"@++")]
+    said = _ITEM.sub(b"", said, count=1)
+    return said.split() if by_words else _collections(b"".join(said.split()))
+
+
+def _collections(said: bytes) -> Iterator[bytes]:
+    """What is gone through whole, wherever it is handed over."""
+    said = _unwrapped(_VIEW.sub(b"", said))
+    call = _ALL_OF.match(said)
+    if call and _is_one(said[call.end() :]):
+        said = said[call.end() + 1 : -1]
+    elif said[:1] == b"[" and said.find(b"]") == len(said) - 1:
         said = said[1:-1]
+    found = [each for each in _split(said) if each]
+    if found == [said] and not call:
+        yield said
+    else:
+        yield from chain.from_iterable(map(_collections, found))
+
+
+def _split(said: bytes) -> Iterator[bytes]:
+    """What commas separate that stand in no brackets."""
+    depth = start = 0
+    for at, sign in enumerate(said):
+        depth += (sign in b"([{") - (sign in b")]}")
+        if sign == ord(",") and not depth:
+            yield said[start:at]
+            start = at + 1
+    yield said[start:]
+
+
+def _unwrapped(said: bytes) -> bytes:
+    """What stands in brackets that are around all of it."""
+    while said[:1] == b"(" and said[-1:] == b")" and _is_one(said):
+        said = said[1:-1].strip()
     return said
 
 
@@ -102,6 +151,8 @@ def _is_one(said: bytes) -> bool:
 def _is_wider(old: bytes, new: bytes) -> bool:
     if old.startswith(_NOT) or new.startswith(_NOT):
         return False
+    if old.startswith(_EACH) and new.startswith(_EACH):
+        return set(old.split(_EACH)) <= set(new.split(_EACH))
     return new.startswith(old + b"||") or new.endswith(b"||" + old)
 
 
