@@ -14,6 +14,20 @@ PYTHON = (
 NEW_OPEN = "    def open(self, host):\n        return engine.open(host)\n"
 VALUE = "import os\n\nx = 1\nLINE = 64\n\n\ndef total(conns):\n    return sum(conns)\n"
 IMPORTS = "from a import (\n    A,\n    LINE,\n    B,\n    Other,\n)\n\nx = 1\n"
+HELD = (
+    'D = {\n    "a": 1,\n    "LINE": 2,\n    "z": {"y": 3},\n}\nS = {"x"}\n\n\n'
+    "def load(**kw):\n    c = dict(D)\n    c.update(kw)\n    return c\n"
+)
+INNER = 'D = {\n    "a": {\n        "LINE": 2,\n    },\n}\nS = {"x"}\n'
+ITEM = 'x = 1\nD["LINE"] = 2\ny = 3\nz = 4\nS = {"x"}\n'
+ELEMENT = 'D = [\n    "a",\n    "LINE",\n    "z",\n]\nS = {"x"}\n'
+CALL = 'D = Config(\n    a=1,\n    LINE=2,\n)\nS = {"x"}\n'
+INSIDE = (
+    'def f(c):\n    d = {\n        "a": 1,\n        "LINE": 2,\n    }\n    g(c)\n    h(c)\n'
+    "    i(c)\n    return run(d)\n"
+)
+OWN = "def f(c):\n    c.LINE = 2\n    g(c)\n    h(c)\n    i(c)\n    j(c)\n    return c\n"
+BELOW_IT = 'S = {"x"}\n'
 C = (
     '#include "net.h"\n\n#define DEPTH 4\n\nint\nconn_open(struct conn *c)\n{\n\ta(c);\n'
     "\tLINE(c);\n\tb(c);\n\treturn 0;\n}\n\nvoid\nconn_close(struct conn *c)\n{\n\tz(c);\n}\n"
@@ -61,6 +75,45 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ("f.py", VALUE, "\n\ndef total", "LINE = 10\n\n\ndef total"),
         ("f.py", VALUE, "\n\ndef total", "LINE: int = 10\n\n\ndef total"),
         ("f.py", VALUE, "sum(conns)\n", "sum(conns)\n\n\ndel LINE\n"),
+        # what an object holds
+        *(
+            ("f.py", HELD, BELOW_IT, BELOW_IT + line)
+            for line in (
+                'D["LINE"] = 3\n',
+                'D["LINE"]: int = 3\n',
+                'D["LINE"] = D["a"]\n',
+                'del D["LINE"]\n',
+                'D.pop("LINE", None)\n',
+                "D.update(LINE=3)\n",
+                'D.update({"LINE": 3})\n',
+                'D |= {\n    "b": 1,\n    "LINE": 3,\n}\n',
+                'D = D | {"LINE": 3}\n',
+                'D = {**D, "LINE": 3}\n',
+                "D = dict(D, LINE=3)\n",
+                "D.clear()\n",
+                'E = D\nE["LINE"] = 3\n',
+            )
+        ),
+        ("f.py", HELD, "dict(D)", "dict(D, LINE=3)"),
+        ("f.py", HELD, "c = dict(D)", 'c = {**D, "LINE": 3}'),
+        ("f.py", HELD, "return c", 'return c | run({**D, "LINE": 3})'),
+        ("f.py", HELD, "    c.update", '    c["LINE"] = 3\n    c.update'),
+        ("f.py", INNER, BELOW_IT, BELOW_IT + 'D["a"]["LINE"] = 3\n'),
+        ("f.py", INNER, BELOW_IT, BELOW_IT + 'D["a"] = {}\n'),
+        ("f.py", ITEM, BELOW_IT, BELOW_IT + 'D["LINE"] = 3\n'),
+        ("f.py", ITEM, BELOW_IT, BELOW_IT + "D.update(LINE=3)\n"),
+        ("f.py", ELEMENT, BELOW_IT, BELOW_IT + 'D.remove("LINE")\n'),
+        (
+            "f.py",
+            ELEMENT.replace("[", "{").replace("]", "}"),
+            BELOW_IT,
+            BELOW_IT + 'D -= {"LINE"}\nD.discard("b")\n',
+        ),
+        ("f.py", CALL, BELOW_IT, BELOW_IT + "D.LINE = 3\n"),
+        ("f.py", CALL, BELOW_IT, BELOW_IT + "D = replace(D, LINE=3)\n"),
+        ("f.py", CALL, BELOW_IT, BELOW_IT + "delattr(D, 'LINE')\n"),
+        ("f.py", INSIDE, "    return", '    d["LINE"] = 3\n    return'),
+        ("f.py", OWN, "    return", "    c.LINE = 3\n    return"),
         # C: a macro takes the name, or another function does
         ("f.c", C, f"{HEAD}{{", f"{HEAD}{{\n\treturn fast(c);\n}}\n\nint\nconn_open_old(c)\n{{"),
         ("f.c", C, "#define DEPTH", "#define LINE(c) ((void)0)\n#define DEPTH"),
@@ -148,6 +201,37 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
             "try:\n    import x\nexcept A:\n    LINE = 1\n\n\ndef total",
         ),
         ("f.py", IMPORTS, "    Other,\n)\n", ")\nfrom c import Other\n"),
+        # another key, another scope, built on, on a condition, another object
+        *(
+            ("f.py", HELD, BELOW_IT, BELOW_IT + line)
+            for line in (
+                'D["LINES"] = 3\n',
+                'D["z"]["LINE"] = 3\n',
+                'D["LINE"] = max(D["LINE"], 3)\n',
+                'D["LINE"] = D.get("LINE") or 3\n',
+                'D["LINE"] += 3\n',
+                'D.setdefault("LINE", 3)\n',
+                'x = D.pop("LINE")\n',
+                "D.update(b=3)\n",
+                'if S:\n    D["LINE"] = 3\n',
+                'def setup():\n    D["LINE"] = 3\n',
+                'E["LINE"] = 3\nE.update(LINE=3)\nE.clear()\n',
+                'E = {"LINE": 3, **D}\n',
+                "E = dict(D, b=3)\n",
+            )
+        ),
+        ("f.py", HELD, "    c.update", '    if kw:\n        c["LINE"] = 3\n    c.update'),
+        ("f.py", HELD, "dict(D)", "dict(E, LINE=3)"),
+        ("f.py", HELD, "c = dict(D)", 'c = {"LINE": 3, **D}'),
+        (
+            "f.py",
+            ELEMENT,
+            BELOW_IT,
+            BELOW_IT + 'D.remove("a")\nD.append("LINE")\nE.remove("LINE")\n',
+        ),
+        ("f.py", INSIDE, "    return", '    if c:\n        d["LINE"] = 3\n    return'),
+        ("f.py", INSIDE, "def f", 'def other(d):\n    d["LINE"] = 3\n\n\ndef f'),
+        ("f.py", OWN, "    return c\n", "    return c\n\n\ndef other(c):\n    c.LINE = 3\n"),
         ("f.c", C, "conn_open", "conn_begin"),
         ("f.c", C, "void\nconn_close", "#define conn_reopen fast_open\n\nvoid\nconn_close"),
         ("f.cpp", CPP, "int Pool", "int Pool::take(char n)\n{\n\treturn n;\n}\n\nint Pool"),

@@ -28,6 +28,11 @@ DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _FUNCTION = re.compile(rb"(?:async\s+)?def\s+\w")
 _NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as\s+\w+)?[\s,)]*$")
 """A statement that takes names, or an item of one that spans lines."""
+_HELD = re.compile(
+    rb"^[\"']|^del\b|[\w\])][.\[][^=]*=|\*\*|\|\s*\{"
+    rb"|\b(?:pop|remove|discard|clear|update|difference_update|dict|copy|replace|[sd]e[tl]attr)\("
+)
+"""What may set or take what an object holds: an item, an attribute, or one of a copy."""
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
 _ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
 _NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
@@ -47,7 +52,7 @@ class FileLines:
         self.kind = family(path)
         self._text = text
         self._guarded: dict[int, frozenset[bytes]] = {}
-        self._bound: dict[bytes, set[bytes]] = {}
+        self._bound: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
     @cached_property
@@ -123,23 +128,28 @@ class FileLines:
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
-        if self.kind is Family.PYTHON and self._names_at(number).isdisjoint(now._newly_bound(self)):
+        if self.kind is Family.PYTHON and not self._may_lose(number, now):
             return True  # Python need not be parsed to see that
         return any(self.names.keeps(number, now.names, place) for place in places)
 
-    def _names_at(self, number: int) -> set[bytes]:
-        """The names that a line of Python may be part of, or bind."""
-        above = [self.bare[at] for at in self.above(number)]
-        names = {match[1] for head in (self[number], *above) if (match := DEFINES.match(head))}
-        if not any(map(_FUNCTION.match, above)):  # what a function binds is its own
-            names.update(_may_bind(self[number]))
-        return names - _NO_NAMES
+    def _may_lose(self, number: int, now: FileLines) -> bool:
+        """Whether new lines of ``now`` may take a name that a line of Python is part of, or binds;
+        of what a function binds, that is what objects hold alone."""
+        heads = [self[number], *(self.bare[at] for at in self.above(number))]
+        defined = {match[1] for head in heads if (match := DEFINES.match(head))}
+        bound = {word for head in heads for word in _may_bind(head)} - _NO_NAMES
+        new, held = now._newly_bound(self)
+        in_function = any(map(_FUNCTION.match, heads[1:]))
+        return not (new.isdisjoint(defined) and (held if in_function else new).isdisjoint(bound))
 
-    def _newly_bound(self, then: FileLines) -> set[bytes]:
-        """What lines of Python that stand here more often than then may bind, and other words."""
+    def _newly_bound(self, then: FileLines) -> tuple[set[bytes], set[bytes]]:
+        """What lines of Python that stand here more often than then may bind, and other words; and
+        those of lines that may set what an object holds."""
         if then.digest not in self._bound:
             more = Counter(self.bare) - Counter(then.bare)
-            self._bound[then.digest] = {word for line in more for word in _may_bind(line)}
+            bound = {line: set(_may_bind(line)) for line in more}
+            held = (words for line, words in bound.items() if _HELD.search(line))
+            self._bound[then.digest] = set().union(*bound.values()), set().union(*held)
         return self._bound[then.digest]
 
     def is_apart(self, number: int, place: int) -> bool:
@@ -248,6 +258,8 @@ def _may_bind(line: bytes) -> Iterable[bytes]:
         return [match[1]]
     if _NAMES.match(line):
         return words_in([line.rpartition(b" import ")[2]])
+    if _HELD.search(line):
+        return words_in([line])
     *targets, _value = _ASSIGNS.split(line)
     return _NOT_CALLED.findall(b" ".join(targets))
 

@@ -1,0 +1,1 @@
+"""The names that lines of a file bind, by language."""

@@ -1,0 +1,293 @@
+"""The names that Python binds: definitions and values, and what a container or an object holds.
+
+What an object holds has the name by which it is read: ``d['key']``, ``d.attribute``; an element of
+a list or a set has ``d:'element'``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from patchq.engine.judge.landing.binding.bound import Bound
+from patchq.engine.languages.python_text import NotPythonError, parse
+
+_BRANCHES = ("body", "orelse", "finalbody", "handlers", "cases")
+_MORE_OF_IT = frozenset({"overload", "register", "setter", "getter", "deleter"})
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_HELD = re.compile(r"[.:\[]")
+_COPIES = re.compile(rb"\*\*|\b(?:dict|copy|replace)\(|\|\s*\{")
+"""A line that may hand over what an object holds, and something else besides."""
+_COPYING = frozenset({"dict", "copy", "deepcopy", "replace", "_replace", "OrderedDict"})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a statement is; ``classes`` are those around it within ``outer``."""
+
+    block: tuple[int, ...] = ()
+    scope: int = 0
+    outer: int = 0
+    classes: str = ""
+    is_local: bool = False
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """What a statement binds or takes away: what says it, and what is read for that."""
+
+    name: str
+    said: Sequence[ast.stmt | ast.expr | ast.alias | ast.keyword]
+    read: Iterable[ast.expr] = ()
+    replaces: bool = True
+    holds: bool = True
+
+
+def bound_in_python(_path: str, text: bytes) -> Iterator[Bound]:
+    """The names that a text binds; none if it does not parse."""
+    try:
+        waiting: list[tuple[ast.AST, _Place]] = [(parse(text), _Place())]
+    except NotPythonError:
+        return
+    copying = {n for n, line in enumerate(text.split(b"\n"), 1) if _COPIES.search(line)}
+    found: list[Bound] = []
+    copies: list[tuple[str, Bound]] = []
+    while waiting:
+        node, place = waiting.pop()
+        for branch in _BRANCHES:
+            below = getattr(node, branch, None) or []
+            block = place.block
+            if below and not isinstance(node, ast.Module | _DEFINITIONS | ast.With):
+                block = (*block, getattr(below[0], "lineno", getattr(node, "lineno", 0)))
+            for child in below:
+                inner = replace(place, block=block)
+                if isinstance(child, ast.stmt):
+                    found += _bound_by(child, inner)
+                    found += _handed_over(child, inner, copying)
+                    copies += _copies(child, inner)
+                waiting.append((child, _inside(child, inner)))
+    yield from found
+    held: dict[str, list[Bound]] = {}
+    for each in found:
+        if part := _HELD.search(each.name):
+            held.setdefault(each.name[: part.start()], []).append(each)
+    for source, copy in copies:
+        for each in held.get(copy.name, ()):
+            if each.takes(replace(copy, name=each.name)):
+                yield from _seen(replace(each, name=source + each.name.removeprefix(copy.name)))
+
+
+def _inside(node: ast.AST, place: _Place) -> _Place:
+    if not isinstance(node, _DEFINITIONS):
+        return place
+    block = (*place.block, -node.lineno)
+    if isinstance(node, ast.ClassDef):
+        classes = f"{place.classes}{node.name}."
+        return _Place(block, len(block), place.outer, classes, place.is_local)
+    return _Place(block, len(block), len(block), "", True)
+
+
+def _bound_by(node: ast.stmt, place: _Place) -> Iterator[Bound]:
+    for each in _bindings(node):
+        known = {part for read in each.read for part in _read(read)}
+        more = any(part.rpartition(".")[2] in _MORE_OF_IT for part in known)
+        bound = Bound(
+            each.name,
+            min(part.lineno for part in each.said) - 1,
+            max(part.end_lineno or part.lineno for part in each.said) - 1,
+            place.block,
+            place.scope,
+            # what else a function binds is its own, and changes all the time
+            each.holds and (isinstance(node, _DEFINITIONS) or not place.is_local or _is_held(each)),
+            each.replaces and each.name != "_" and not more and not _builds_on(each.name, known),
+        )
+        yield bound
+        if place.classes:
+            yield replace(bound, name=place.classes + each.name, scope=place.outer)
+
+
+def _is_held(each: _Binding) -> bool:
+    return _HELD.search(each.name) is not None
+
+
+def _builds_on(name: str, known: Iterable[str]) -> bool:
+    """Whether what is ``known`` is what a name stands for, a part of it, or what holds it."""
+    return any(
+        part == name or part.startswith((f"{name}.", f"{name}[")) or name.startswith(f"{part}[")
+        for part in known
+    )
+
+
+def _bindings(node: ast.stmt) -> Iterator[_Binding]:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield _Binding(node.name, [node, *node.decorator_list], node.decorator_list)
+        case ast.ClassDef():
+            read = [*node.decorator_list, *node.bases]
+            yield _Binding(node.name, [node, *node.decorator_list], read)
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                for name in filter(None, map(_path, items)):
+                    yield _Binding(name, [node], [value])
+                if name := _path(target):
+                    yield from _held(name, value)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if name := _path(target):
+            yield _Binding(name, [node], [value])
+            yield from _held(name, value)
+        case ast.AugAssign(target=target, op=ast.BitOr(), value=value) if name := _path(target):
+            yield from _taken(_held(name, value))
+        case ast.AugAssign(target=target, op=ast.Sub(), value=value) if name := _path(target):
+            yield from _taken_out(name, value)
+        case ast.Delete(targets=targets):
+            yield from (_Binding(name, [node]) for name in filter(None, map(_path, targets)))
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (_Binding(each.asname or each.name, [each]) for each in names)
+        case ast.Expr(value=ast.Call() as call):
+            yield from _by_call(call)
+
+
+def _by_call(call: ast.Call) -> Iterator[_Binding]:
+    match call.func, call.args:
+        case ast.Name(id="setattr" | "delattr"), [target, ast.Constant(value=str(name)), *read]:
+            yield _Binding(f"{_path(target)}.{name}", [call], read)
+        case ast.Attribute(value=value, attr=method), given if name := _path(value):
+            match method, given:
+                case "pop", [ast.Constant(value=key), *_]:
+                    yield _Binding(f"{name}[{key!r}]", [call])
+                case "clear", []:
+                    yield _Binding(name, [call], holds=False)
+                case "update", _:
+                    also = ast.Call(ast.Name("dict"), given, call.keywords)
+                    yield from _taken(_held(name, also))
+                case "remove" | "discard", [ast.Constant()]:
+                    yield from _taken_out(name, ast.Set(elts=given))
+                case "difference_update", [ast.Set() | ast.List() as items]:
+                    yield from _taken_out(name, items)
+
+
+def _held(name: str, value: ast.expr) -> Iterator[_Binding]:
+    """What an object of some name holds that is written out as its value."""
+    match value:
+        case ast.Dict(keys=keys, values=values):
+            for key, each in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant):
+                    yield _Binding(f"{name}[{key.value!r}]", [key, each], [each])
+                    yield from _held(f"{name}[{key.value!r}]", each)
+        case ast.Set(elts=items) | ast.List(elts=items):
+            for each in items:
+                if isinstance(each, ast.Constant):
+                    yield _Binding(f"{name}:{each.value!r}", [each], replaces=False)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            is_dict = isinstance(func, ast.Name) and func.id in ("dict", "OrderedDict")
+            for keyword in keywords:
+                if keyword.arg:
+                    part = f"{name}[{keyword.arg!r}]" if is_dict else f"{name}.{keyword.arg}"
+                    yield _Binding(part, [keyword], [keyword.value])
+                    yield from _held(part, keyword.value)
+            for each in args:
+                if is_dict or isinstance(each, ast.Dict | ast.Set | ast.List):
+                    yield from _held(name, each)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            yield from _held(name, left)
+            yield from _held(name, right)
+
+
+def _taken(held: Iterable[_Binding]) -> Iterator[_Binding]:
+    return (replace(each, holds=False) for each in held)
+
+
+def _taken_out(name: str, items: ast.expr) -> Iterator[_Binding]:
+    return (replace(each, replaces=True, holds=False) for each in _held(name, items))
+
+
+def _handed_over(node: ast.stmt, place: _Place, lines: set[int]) -> Iterator[Bound]:
+    """What is given with all that an object holds, in place of some of it: ``{**d, 'key': 1}``."""
+    if any(hasattr(node, branch) for branch in _BRANCHES):
+        return
+    if lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+        return
+    at = node.lineno - 1
+    for each in ast.walk(node):
+        if not isinstance(each, ast.expr):
+            continue
+        for source in _sources(each):
+            for item in _held(source, _after_all(each)):
+                bound = Bound(item.name, at, at, place.block, place.scope, holds=False)
+                yield from _seen(replace(bound, replaces=item.replaces))
+
+
+def _after_all(value: ast.expr) -> ast.expr:
+    """A dictionary from behind all others that it takes in."""
+    if not isinstance(value, ast.Dict) or None not in value.keys:
+        return value
+    first = len(value.keys) - value.keys[::-1].index(None)
+    return ast.Dict(keys=value.keys[first:], values=value.values[first:])
+
+
+def _sources(value: ast.expr) -> Iterator[str]:
+    """The names of what a value copies or stands for."""
+    match value:
+        case ast.Dict(keys=keys, values=values):
+            copied = [each for key, each in zip(keys, values, strict=True) if key is None]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[source]) if (
+            name in _COPYING
+        ):
+            copied = [source]
+        case ast.Call(func=ast.Attribute(value=source, attr=name), args=[]) if name in _COPYING:
+            copied = [source]
+        case ast.BinOp(left=source, op=ast.BitOr()):
+            copied = [source]
+        case _:
+            copied = [value]
+    yield from filter(None, map(_path, copied))
+
+
+def _copies(node: ast.stmt, place: _Place) -> Iterator[tuple[str, Bound]]:
+    """The name that a statement gives to what another one stands for, or to a copy of it."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            at = node.lineno - 1
+            for source in _sources(value):
+                yield source, Bound(name, at, at, place.block, place.scope)
+
+
+def _seen(bound: Bound) -> Iterator[Bound]:
+    """A name as it is where a function reads it, and as that of the module if it is on no
+    condition."""
+    yield bound
+    if bound.block and max(bound.block) < 0:
+        yield replace(bound, block=(), scope=0, holds=False)
+
+
+def _read(node: ast.expr) -> Iterator[str]:
+    """The names that an expression reads."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.expr) and (name := _path(each)):
+            yield name
+        else:
+            waiting.extend(ast.iter_child_nodes(each))
+
+
+def _path(node: ast.expr) -> str:
+    """The name of a value, or of what one holds under a constant key; empty if it has none."""
+    parts: list[str] = []
+    while True:
+        match node:
+            case ast.Name(id=name):
+                return name + "".join(reversed(parts))
+            case ast.Attribute(value=node, attr=attribute):
+                parts.append(f".{attribute}")
+            case ast.Subscript(value=node, slice=ast.Constant(value=key)):
+                parts.append(f"[{key!r}]")
+            case ast.Call(
+                func=ast.Attribute(value=node, attr="get" | "pop" | "setdefault"),
+                args=[ast.Constant(value=key), *_],
+            ):
+                parts.append(f"[{key!r}]")
+            case _:
+                return ""
