@@ -1157,7 +1157,7 @@ def test_what_upstream_took_out_as_well_is_upstreamed(upstream: Miniature, line:
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.UPSTREAMED
-    assert [item.commit for item in report.evidence] == [out]
+    assert [item.commit for item in shown(report, EvidenceKind.MERGED)] == [out]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])

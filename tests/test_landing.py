@@ -637,7 +637,7 @@ def test_an_added_function_that_was_edited_since(
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is Verdict.UPSTREAMED
-    assert [item.commit for item in report.evidence] == [brought]
+    assert [item.commit for item in shown(report, EvidenceKind.MERGED)] == [brought]
 
 
 GUIDE_PATH, RENAMED = "docs/guide.md", "docs/manual.md"

@@ -83,6 +83,7 @@ class EvidenceKind(Enum):
     DIRECTORY_SPLIT = "directory-split"
     PREDICATE = "predicate"
     UNDONE = "undone"
+    EDITED_SINCE = "edited-since"
     REQUIRES = "requires"
     NOT_COVERED = "not-covered"
     STILL_NEEDED = "still-needed"

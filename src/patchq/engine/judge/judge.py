@@ -287,7 +287,7 @@ class Judge:
                 facts,
                 Verdict.UPSTREAMED,
                 hunks=trail_outcomes(trails, facts),
-                evidence=self._evidence.merged(trails),
+                evidence=self._evidence.merged(trails) + self._evidence.edited_since(trails),
             )
         )
 

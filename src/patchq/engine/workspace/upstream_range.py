@@ -198,17 +198,21 @@ class UpstreamRange:
         """A piece of evidence, with what is to be said of its commit."""
         if commit is None:
             return Evidence(kind, text, paths=paths)
-        numbers = self.settings.pull_requests(commit.subject) or self._pull_requests.of(commit.oid)
         return Evidence(
             kind,
             text,
             commit=commit.oid,
-            pr=numbers[0] if numbers else None,
+            pr=self.pull_request(commit),
             subject=commit.subject,
             date=commit.date,
             first_tag=self.first_tag(commit.oid),
             paths=paths,
         )
+
+    def pull_request(self, commit: CommitInfo) -> int | None:
+        """The number of the pull request that a commit came with, None if none is known."""
+        numbers = self.settings.pull_requests(commit.subject) or self._pull_requests.of(commit.oid)
+        return numbers[0] if numbers else None
 
     @cached_property
     def renames(self) -> RenameMap:

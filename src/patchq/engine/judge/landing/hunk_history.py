@@ -11,7 +11,7 @@ from patchq.engine.languages.tokens import Family, family, is_template
 from patchq.engine.series.hunks import Unit
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
-from patchq.git.objects import Entries, Objects
+from patchq.git.objects import Entries, Entry, Objects
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,15 @@ def last_empty(steps: Sequence[CommitState]) -> int | None:
     return max((n for n, step in enumerate(steps) if step.state is MergeState.EMPTY), default=None)
 
 
-def text_before(objects: Objects, step: CommitState, path: str) -> bytes:
+def entry_before(objects: Objects, step: CommitState, path: str) -> Entry | None:
     """The file of a patch's ``path`` as it was before the commit of a step."""
     commit, entry = step.commit, step.entries.get(path)
     names = [t.old for t in commit.touches if objects.file(commit.tree, t.new) == entry]
     trees = [objects.commit_tree(parent) for parent in commit.parents[:1]]
-    texts = (objects.content(tree, name) for tree in trees for name in names)
-    return next((text for text in texts if text is not None), b"")
+    entries = (objects.file(tree, name) for tree in trees for name in names)
+    return next((entry for entry in entries if entry is not None), None)
+
+
+def text_before(objects: Objects, step: CommitState, path: str) -> bytes:
+    """The text of :func:`entry_before`."""
+    return objects.blob(entry_before(objects, step, path))

@@ -1,0 +1,1 @@
+"""What upstream did since the lines of a patch landed."""

@@ -1,0 +1,163 @@
+"""What upstream did to a file, and to the very definitions that lines are in, since they landed.
+
+No rule sees all that can take the effect of a landed line away, so a reviewer is told which commits
+to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from patchq.engine.judge.landing.hunk_history import HunkHistory, entry_before
+from patchq.engine.judge.landing.text_check import TextCheck
+from patchq.engine.languages.outline import outline
+from patchq.engine.series.hunks import Unit, common_ends, occurrences
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Entry
+
+_AROUND = (0, 1, 3)
+"""So many lines around some may tell where they stand."""
+
+
+@dataclass(frozen=True)
+class LaterEdits:
+    """The commits that edited a file after lines had landed in it, newest first.
+
+    ``inside`` are those of them that edited the definitions ``names``, which the lines are in; if
+    they are in none, lines close to them; or any of a file that is not read as code (None).
+    """
+
+    file: str
+    landed: CommitInfo
+    commits: tuple[CommitInfo, ...]
+    names: tuple[str, ...] | None = None
+    inside: tuple[CommitInfo, ...] = ()
+
+
+class LaterCommits:
+    """Finds them on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+
+    def find(self, trails: Sequence[HunkHistory]) -> Iterator[LaterEdits]:
+        """The edits since ``trails`` landed, by file and commit."""
+        groups: dict[tuple[str, str], list[HunkHistory]] = {}
+        for trail in trails:
+            if trail.landed is not None:
+                groups.setdefault((trail.landed.oid, trail.unit.file), []).append(trail)
+        for group in groups.values():
+            landed, (*_, path) = group[0].landed, group[0].unit.paths
+            assert landed is not None
+            yield self._since(landed, path, group)
+
+    def _since(self, landed: CommitInfo, path: str, group: Sequence[HunkHistory]) -> LaterEdits:
+        then: Entry | None = None
+        edits = list[tuple[CommitInfo, Entry | None, Entry | None]]()
+        for step in group[0].steps:
+            now = step.entries.get(path)
+            if self._span.descends(landed.oid, step.commit.oid):
+                then = now
+            elif (before := entry_before(self._objects, step, path)) != now:
+                edits.append((step.commit, before, now))
+        units = [trail.unit for trail in group]
+        names = self._names(path, units, then) if edits else None
+        if names is None:
+            inside = [commit for commit, _, _ in edits]
+        elif names:
+            texts = _Definitions(path)
+            inside = [
+                commit
+                for commit, *sides in edits
+                for old, new in [map(self._objects.blob, sides)]
+                if any(texts.find(old, name) != texts.find(new, name) for name in names)
+            ]
+        else:
+            check = TextCheck(self._objects)
+            inside = [
+                commit
+                for commit, before, now in edits
+                if any(
+                    check.surroundings(unit, {path: before})
+                    != check.surroundings(unit, {path: now})
+                    for unit in units
+                )
+            ]
+        every = tuple(commit for commit, _, _ in reversed(edits))
+        return LaterEdits(group[0].unit.file, landed, every, names, tuple(reversed(inside)))
+
+    def _names(
+        self, path: str, units: Sequence[Unit], then: Entry | None
+    ) -> tuple[str, ...] | None:
+        """The definitions that the lines of some units are in, in the file as they landed.
+
+        None if it is not read as code, or all of it landed with them.
+        """
+        landed = self._objects.blob(then)
+        shown = outline(path, landed)
+        if shown is None or any(unit.before.get(path) is None for unit in units):
+            return None
+        found: dict[str, None] = {}
+        for unit in units:
+            before, after = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
+            for lines in _places(before, after, landed):
+                around = shown.around(*lines)
+                if around is not None:
+                    found[around.name] = None
+        return tuple(found)
+
+
+def _places(before: bytes, after: bytes, landed: bytes) -> Iterator[tuple[int, int]]:
+    """The lines that an edit put into ``landed``, or the two around a place that it took some from;
+    none if they do not stand in exactly one place there."""
+    old, new = before.split(b"\n"), after.split(b"\n")
+    head, tail = common_ends(old, new)
+    end = len(new) - tail
+    for more in _AROUND:
+        first = max(head - more, 0)
+        places = occurrences(landed, b"\n".join((*new[first : end + more], b"")))
+        if end - head + more and len(places) == 1:
+            shift = places[0] - first
+            lines = [n for n in range(head, end) if new[n].strip()]
+            yield from ((n + shift, n + shift) for n in lines)
+            if not lines:
+                yield head - 1 + shift, head + shift
+            return
+
+
+class _Definitions:
+    """The text of definitions in versions of a file.
+
+    One whose text stands there with the lines next to it is not looked up: it is as it was in
+    another version.
+    """
+
+    def __init__(self, path: str):
+        self._path = path
+        self._known: dict[str, dict[bytes, bytes]] = {}
+
+    def find(self, content: bytes, name: str) -> bytes:
+        """The text of all definitions of ``name``, empty if there is none."""
+        known = self._known.setdefault(name, {})
+        for framed, text in known.items():
+            if framed in content:
+                return text
+        shown = outline(self._path, content)
+        lines = content.split(b"\n")
+        places = [each for each in (shown.definitions if shown else ()) if each.name == name]
+        text = b"\n".join(b"\n".join(lines[each.first : each.last + 1]) for each in places)
+        if len(places) == 1:
+            first, last = places[0].first, places[0].last
+            known[b"\n".join(lines[_next(lines, first, -1) : _next(lines, last, 1) + 1])] = text
+        return text
+
+
+def _next(lines: Sequence[bytes], number: int, step: int) -> int:
+    """The next line that says something."""
+    at = number + step
+    while 0 <= at < len(lines) and not lines[at].strip():
+        at += step
+    return min(max(at, 0), len(lines) - 1)
