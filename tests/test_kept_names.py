@@ -38,6 +38,13 @@ CPP = "int Pool::take(int n)\n{\n\ta(n);\n\tLINE(n);\n\treturn n;\n}\n"
 SHELL = "jobs=1\nbuild() {\n\tprepare\n\tLINE\n\tstrip app\n}\n\nbuild\n"
 BELOW = SHELL.replace("() {", "()\n{")
 SETTING = "a=1\nLINE=2\nb=3\nrun $a $LINE $b\n"
+EXPORT = "a=1\nexport LINE=2\nb=3\nc=4\nd=5\nmake -j4 all\nbuild() {\n\tmake x\n}\nbuild $a\n"
+DOCKER = "FROM a\nENV A=1 \\\n    LINE=2 \\\n    B=3\nRUN one\nRUN pip install .\nFROM b\nRUN two\n"
+MAKING = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\t$(MAKE) -C sub\n"
+CALLS = (
+    '#include "net.h"\n\nint\nconn_open(struct conn *c)\n{\n\ta(c);\n\tif (LINE(c) == EAGAIN)\n'
+    "\t\tb(c);\n\treturn 0;\n}\n"
+)
 CMAKE = "function(build x)\n  a(x)\n  LINE(x)\n  b(x)\nendfunction()\nbuild(y)\n"
 SET = "set(A 1)\nset(LINE b.c)\nset(B 2)\nadd_library(core ${LINE})\n"
 LOCAL = "function(f)\nset(A 1)\nset(LINE b.c)\nset(B 2)\nendfunction()\nuse()\n"
@@ -119,7 +126,40 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ("f.c", C, "#define DEPTH", "#define LINE(c) ((void)0)\n#define DEPTH"),
         ("f.c", C, "void\nconn_close", "#define conn_open fast_open\n\nvoid\nconn_close"),
         ("f.h", MACRO, "int f", "#undef LINE\n#define LINE 16\nint f"),
+        ("f.c", CALLS, "\nint\n", "\n#undef EAGAIN\n#define EAGAIN 0\nint\n"),
+        ("f.c", CALLS, "\nint\n", "\n#define LINE(c) 0\nint\n"),
+        ("f.c", CALLS, "\ta(c);\n", "\ta(c);\n#undef EAGAIN\n"),
         # build files and scripts
+        *(
+            ("f.sh", EXPORT, "make -j4", line)
+            for line in (
+                "LINE=9 make -j4",
+                "one && LINE='9 a' B=1 make -j4",
+                "env A=1 LINE=9 make -j4",
+                "env -i -u LINE make -j4",
+                "exec env --unset=LINE make -j4",
+                "LINE=9 \\\n    make -j4",
+                "make LINE=9 -j4",
+                "export -n LINE\nmake -j4",
+                "one\ntwo\nunset A LINE\nmake -j4",
+                "if LINE=9 make; then one; fi\nmake -j4",
+            )
+        ),
+        ("f.sh", EXPORT, "\tmake x", "\tLINE=9 make x"),
+        (
+            "f.sh",
+            "go() {\n\tif x; then\n\t\texport LINE=2\n\t\tmake\n\tfi\n}\n",
+            "\t\tmake",
+            "\t\tenv -u LINE make",
+        ),
+        ("Dockerfile", DOCKER, "RUN one", "ENV LINE=9\nRUN one"),
+        ("Dockerfile", DOCKER, "RUN one", "ENV LINE 9\nRUN one"),
+        ("x.Dockerfile", DOCKER, "RUN pip", "RUN one && LINE=9 pip"),
+        ("Dockerfile", DOCKER, "RUN pip", "RUN --mount=type=a \\\n    LINE=9 pip"),
+        ("Makefile", MAKING, "all:", "override LINE = 9\nall:"),
+        ("Makefile", MAKING, "all: lib", "all: LINE = 9\nall: lib"),
+        ("Makefile", MAKING, "$(MAKE) -C", "$(MAKE) LINE=9 -C"),
+        ("Makefile", MAKING, "\tcc", "\t@LINE=9 cc"),
         ("f.sh", SHELL, "\nbuild\n", "\nbuild() {\n\tninja\n}\n\nbuild\n"),
         ("f.sh", SHELL, "\nbuild\n", "\nfunction build\n{\n\tninja\n}\n\nbuild\n"),
         ("f.sh", BELOW, "\nbuild\n", "\nbuild() {\n\tninja\n}\n\nbuild\n"),
@@ -233,6 +273,10 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("f.py", INSIDE, "def f", 'def other(d):\n    d["LINE"] = 3\n\n\ndef f'),
         ("f.py", OWN, "    return c\n", "    return c\n\n\ndef other(c):\n    c.LINE = 3\n"),
         ("f.c", C, "conn_open", "conn_begin"),
+        ("f.c", CALLS, "\nint\n", "\n#ifndef EAGAIN\n#define EAGAIN 0\n#endif\nint\n"),
+        ("f.c", CALLS, "\nint\n", "\n#ifdef OLD\n#define EAGAIN 0\n#endif\nint\n"),
+        ("f.c", CALLS, "\treturn 0;\n}\n", "\treturn 0;\n}\n#undef EAGAIN\n"),
+        ("f.c", CALLS, "\nint\n", '\n#define NAME "EAGAIN"\n#define AGAIN 0\nint\n'),
         ("f.c", C, "void\nconn_close", "#define conn_reopen fast_open\n\nvoid\nconn_close"),
         ("f.cpp", CPP, "int Pool", "int Pool::take(char n)\n{\n\treturn n;\n}\n\nint Pool"),
         (
@@ -253,6 +297,25 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("f.sh", SETTING, "b=3\n", 'b=3\nLINE="$LINE 4"\n'),
         ("f.sh", SETTING, "b=3\n", "b=3\nLINE=4 other\n"),
         ("f.sh", SETTING, "b=3\n", "b=3\nif old; then\n\tLINE=4\nfi\n"),
+        *(
+            ("f.sh", EXPORT, "make -j4", line)
+            for line in (
+                'LINE="$LINE 9" make -j4',
+                "A=9 make -j4",
+                "env -u A make -j4",
+                "echo LINE=9 make\nmake -j4",
+                "# LINE=9 make\nmake -j4",
+                "if old; then\n\tLINE=9 make\nfi\nmake -j4",
+                "LINE=9 ninja\nmake -j4",
+            )
+        ),
+        ("f.sh", EXPORT, "a=1", "a=1\nLINE=9 make"),
+        ("Dockerfile", DOCKER, "RUN two", "ENV LINE=9\nRUN LINE=9 pip"),
+        ("Dockerfile", DOCKER, "RUN one", "ENV LINE=$LINE:9\nRUN one\nRUN LINE=9 three"),
+        ("Dockerfile", DOCKER, "RUN one", "ENV C=4 D=5\nRUN one\nRUN A=9 pip"),
+        ("Makefile", MAKING, "all: lib", "check: LINE = 9\nall: lib"),
+        ("Makefile", MAKING, "all: lib", "all: LINE += 9\nall: LINE ?= 8\nall: lib"),
+        ("Makefile", MAKING, "$(MAKE) -C", "$(MAKE) A=9 -C"),
         ("f.cmake", LOCAL, "use()", "set(LINE old.c)\nuse()"),
         ("f.cmake", SET, "add_library", "set(LINE ${LINE} c.c)\nadd_library"),
         ("f.cmake", SET, "add_library", "list(APPEND LINE c.c)\nadd_library"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -16,6 +16,7 @@ from patchq.engine.judge.landing.binding.bound import Bound
 from patchq.engine.judge.landing.binding.code import (
     bound_in_c,
     bound_in_cmake,
+    bound_in_dockerfile,
     bound_in_make,
     bound_in_shell,
 )
@@ -23,6 +24,7 @@ from patchq.engine.judge.landing.binding.keys import keys_by_indentation, keys_b
 from patchq.engine.judge.landing.binding.python import bound_in_python
 from patchq.engine.languages.cmake_text import is_cmake
 from patchq.engine.languages.flow import is_shell
+from patchq.engine.languages.live import parts
 from patchq.engine.languages.tokens import Family, family
 
 
@@ -42,7 +44,7 @@ class FileNames:
             now._count[each.name] >= self._count[each.name]
             for each in before
             if each.name not in left
-        ) and now._taken(place, after) <= self._taken(number, before)
+        ) and now._taken(place, after, self) <= self._taken(number, before, self)
 
     def written_out(self, number: int) -> set[str]:
         """The names of what a line is part of, or binds, if what uses it has to write them."""
@@ -63,14 +65,38 @@ class FileNames:
     def _around(self, number: int) -> list[Bound]:
         return [each for each in self._bound if each.holds and each.first <= number <= each.last]
 
-    def _taken(self, number: int, around: Iterable[Bound]) -> int:
-        """How often other lines take one of these names; or, by a macro, what the line calls."""
-        taken = sum(other.takes(each) for each in around for other in self._bound)
+    def uses(self, number: int) -> set[str]:
+        """What a line says in C that a macro may make something else of."""
         if family(self._path) is not Family.C:
-            return taken
-        called = set(_CALLED.findall(self._lines[number]))
-        called |= {each.name for each in around if not each.replaces}
-        return taken + sum(self._macros[name] for name in called)
+            return set()
+        return set(_WORD.findall(_NO_CODE.sub("", self._lines[number])))
+
+    def macros(self, name: str) -> list[Bound]:
+        """Where a macro of some name is made, or ended."""
+        return [each for each in self._by_name.get(name, ()) if each.replaces]
+
+    def _taken(self, number: int, around: Sequence[Bound], then: FileNames) -> int:
+        """How often other lines take one of these names, for all or for a command that was there
+        ``then``; or, by a macro, what the line uses."""
+        taken = sum(
+            other.takes(each) and (not other.command or other.command in then._commands)
+            for each in around
+            for other in self._by_name[each.name]
+        )
+        return taken + (self._remade(number, around) if family(self._path) is Family.C else 0)
+
+    def _remade(self, number: int, around: Sequence[Bound]) -> int:
+        """How many macros there are of what a line uses, above it, or of the function around it."""
+        functions = {each.name for each in around if not each.replaces}
+        in_macro = len(functions) < len(around)
+        block = {part[0] for part in parts(self._text)[number]}
+        return sum(
+            (each.first < number or in_macro or name in functions)
+            and not each.first <= number <= each.last
+            and block.issuperset(each.block)
+            for name in self.uses(number) | functions
+            for each in self.macros(name)
+        )
 
     @cached_property
     def _bound(self) -> tuple[Bound, ...]:
@@ -82,15 +108,25 @@ class FileNames:
         return Counter(each.name for each in self._bound)
 
     @cached_property
-    def _macros(self) -> Counter[str]:
-        return Counter(each.name for each in self._bound if each.replaces)
+    def _by_name(self) -> Mapping[str, Sequence[Bound]]:
+        found: dict[str, list[Bound]] = {}
+        for each in self._bound:
+            found.setdefault(each.name, []).append(each)
+        return found
+
+    @cached_property
+    def _commands(self) -> frozenset[str]:
+        """The words of a script, the commands among them; those of make with a colon behind."""
+        return frozenset(_COMMAND.findall(self._text.decode("latin-1")))
 
     @cached_property
     def _lines(self) -> list[str]:
         return self._text.decode("latin-1").split("\n")
 
 
-_CALLED = re.compile(r"(\w+)\s*\(")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NO_CODE = re.compile(r"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
+_COMMAND = re.compile(r"[^\s;&|()]+(?:\([^\s()]+\))?")
 _WRITTEN = re.compile(r"[\w.+-]+", re.ASCII)
 """A name that is not made of others: ``${prefix}_sources`` is."""
 
@@ -114,4 +150,9 @@ def _reader(path: str, text: bytes) -> Callable[[str, bytes], Iterator[Bound]] |
         return keys_by_section
     if name.suffix in (".mk", ".mak") or name.name.lower() in ("makefile", "gnumakefile"):
         return bound_in_make
+    if (
+        name.name.startswith(("Dockerfile", "Containerfile"))
+        or name.suffix.lower() == ".dockerfile"
+    ):
+        return bound_in_dockerfile
     return bound_in_shell if is_shell(path, text) else None

@@ -11,7 +11,7 @@ class Bound:
 
     ``block`` are the conditional blocks and the scopes around it, the first ``scope`` of which the
     name belongs to. ``holds`` if what these lines do is what the name stands for; ``replaces`` if
-    nothing of what the name stood for before is left.
+    nothing of what the name stood for before is left; for one ``command`` alone, if that is given.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Bound:
     scope: int = 0
     holds: bool = True
     replaces: bool = True
+    command: str = ""
 
     def takes(self, other: Bound) -> bool:
         """Whether it takes the name from ``other``, which stands above, in every case."""
@@ -29,5 +30,5 @@ class Bound:
             and self.name == other.name
             and self.first > other.last
             and self.scope == other.scope <= len(self.block)
-            and other.block[: len(self.block)] == self.block
+            and set(self.block).issubset(other.block)
         )

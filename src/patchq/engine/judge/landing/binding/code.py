@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from patchq.engine.judge.landing.binding.bound import Bound
 from patchq.engine.languages.cmake_text import NotCMakeError, commands
 from patchq.engine.languages.flow import blocks_of
-from patchq.engine.languages.live import CONDITION
+from patchq.engine.languages.live import parts
 from patchq.engine.languages.outline import outline
 
 # C and its family
@@ -19,20 +20,16 @@ _DEFINE = re.compile(r"[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)")
 def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
     """Macros; and functions, which only a macro takes the name of: overloads have one name."""
     lines = text.decode("latin-1").split("\n")
-    parts: list[int] = []
+    around = parts(text)
     for number, line in enumerate(lines):
-        condition = CONDITION.match(line.encode("latin-1"))
-        if condition:
-            if not condition[1].startswith(b"if"):
-                del parts[-1:]
-            if condition[1] != b"endif":
-                parts.append(number)
-        match = _DEFINE.match(line)
+        match = _DEFINE.match(line) if "#" in line else None
         if match:
             last = number
             while lines[last].endswith("\\") and last + 1 < len(lines):
                 last += 1
-            yield Bound(match[1], number, last, tuple(parts))
+            missing = re.match(rf"[ \t]*#[ \t]*ifndef[ \t]+{match[1]}\b", lines[number - 1])
+            block = tuple(part[0] for part in around[number])
+            yield Bound(match[1], number, last, block, replaces=not missing)
     shown = outline(path, text)
     for each in shown.definitions if shown else ():
         yield Bound(each.name, each.first, each.last, replaces=False)
@@ -46,10 +43,20 @@ _VARIABLE = re.compile(
     r"[ \t]*(?:(?:export|readonly|declare|typeset)[ \t]+(?:-\w+[ \t]+)*)?(\w+)="
     r"(?:[^\s\"'();&|]|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^)]*\))*[ \t]*(?:[;#].*)?"
 )
-_UNSET = re.compile(r"[ \t]*unset[ \t]+(?:-[fv][ \t]+)?(\w+)")
+_UNSET = re.compile(r"[ \t]*(?:unset|export[ \t]+-n)[ \t]+(?:-[fv][ \t]+)?(\w[\w \t]*)")
 _FUNCTION = re.compile(r"[ \t]*(?:function[ \t]+([\w:.-]+)|([\w:.-]+)[ \t]*\([ \t]*\))[ \t({]*")
 _MADE = re.compile(r"(?:override[ \t]+|export[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|!)=(.*)")
+_MADE_FOR = re.compile(r"([^\s:#=$]+)[ \t]*:[ \t]*(?:private[ \t]+)?" + _MADE.pattern)
 _RULE = re.compile(r"([^\s:#=.$][^\s:=$]*)[ \t]*:(?![=])")
+_WORD = re.compile(
+    r"(?:^|(?<=[\s;]))\#.*|(?:[^\s\"'();&|]|\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^)]*\))+|[();&|]+"
+)
+_GIVEN = re.compile(r"(\w+)=(.*)", re.DOTALL)
+_UNSET_FOR = re.compile(r"(?:-u|--unset=?)(\w*)$")
+_BEFORE_A_COMMAND = re.compile(
+    r"if|then|el(?:if|se)|while|until|do|[{!]|exec|sudo|time|nice|RUN|env|-.*"
+)
+_MAKES = frozenset({"make", "gmake", "$(MAKE)", "${MAKE}"})
 
 
 def bound_in_cmake(path: str, text: bytes) -> Iterator[Bound]:
@@ -80,32 +87,103 @@ def bound_in_cmake(path: str, text: bytes) -> Iterator[Bound]:
 
 def bound_in_shell(path: str, text: bytes) -> Iterator[Bound]:
     blocks = blocks_of(path, text)
-    for number, line in enumerate(text.decode("latin-1").split("\n")):
-        last, fresh = number, True
-        if match := _FUNCTION.match(line):
+    lines = text.decode("latin-1").split("\n")
+    functions = {number for number, line in enumerate(lines) if _FUNCTION.match(line)}
+    for number, line in enumerate(lines):
+        block = blocks.around(number)
+        if number in functions:
+            match = _FUNCTION.match(line)
             starts = (start for start in (number, number + 1) if blocks.end(start) > start)
-            name, last = f"{match[1] or match[2]}()", blocks.end(next(starts, number))
+            name = f"{match[1] or match[2]}()" if match else ""
+            yield Bound(name, number, blocks.end(next(starts, number)), block)
         elif match := _VARIABLE.fullmatch(line):
-            name, fresh = match[1], not re.search(rf"\$\{{?{match[1]}\b", line)
+            fresh = _reads(match[1]).search(line) is None
+            yield Bound(match[1], number, number, block, replaces=fresh)
         elif match := _UNSET.match(line):
-            name = f"{match[1]}()" if " -f" in match[0] else match[1]
+            for name in match[1].split():
+                known_as = f"{name}()" if " -f" in match[0] else name
+                yield Bound(known_as, number, number, block)
         else:
-            continue
-        yield Bound(name, number, last, blocks.around(number), replaces=fresh)
+            # what a function gives to a command counts wherever that is
+            own = tuple(each for each in block if each not in functions)
+            yield from _for_commands(lines, number, own)
 
 
 def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
     lines = text.decode("latin-1").split("\n")
     blocks = blocks_of(path, text)
     for number, line in enumerate(lines):
-        last = number
-        if match := _MADE.match(line):
-            name = match[1]
-            fresh = not re.search(rf"\$[({{]{re.escape(name)}[)}}:]", match[2])
+        block = blocks.around(number)
+        if line.startswith("\t"):
+            yield from _for_commands(lines, number, block)
+        elif match := _MADE.match(line):
+            fresh = _reads(match[1]).search(match[2]) is None
+            yield Bound(match[1], number, number, block, replaces=fresh)
+        elif match := _MADE_FOR.match(line):
+            fresh = _reads(match[2]).search(match[3]) is None
+            made_for = f"{match[1]}:"
+            yield Bound(match[2], number, number, block, replaces=fresh, command=made_for)
         elif match := _RULE.match(line):
+            last = number
             while last + 1 < len(lines) and lines[last + 1].startswith("\t"):
                 last += 1
-            name, fresh = f"{match[1]}:", last > number
-        else:
+            yield Bound(f"{match[1]}:", number, last, block, replaces=last > number)
+
+
+def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
+    """The variables of each stage."""
+    lines = text.decode("latin-1").split("\n")
+    stage, instruction = 0, ""
+    for number, line in enumerate(lines):
+        words = line.split()
+        if not lines[number - 1].endswith("\\") and words:
+            instruction = words[0].upper()
+            if instruction == "FROM":
+                stage = number
+            elif instruction == "RUN":
+                yield from _for_commands(lines, number, (stage,), 1)
+            elif instruction == "ENV" and len(words) > 2 and "=" not in words[1]:
+                yield Bound(words[1], number, number, (stage,), 1)
+        for match in map(_GIVEN.fullmatch, _WORD.findall(line) if instruction == "ENV" else ()):
+            if match:
+                fresh = _reads(match[1]).search(match[2]) is None
+                yield Bound(match[1], number, number, (stage,), 1, replaces=fresh)
+
+
+def _for_commands(
+    lines: Sequence[str], number: int, block: tuple[int, ...], scope: int = 0
+) -> Iterator[Bound]:
+    """The variables that commands get, or do not get: ``X=9 make``, ``env -u X make``, and what
+    make is told (``make X=9``)."""
+    last = number
+    while lines[last].endswith("\\") and last + 1 < len(lines):
+        last += 1
+    said = " ".join(line.rstrip("\\") for line in lines[number : last + 1])
+    if ("=" not in said and "-u" not in said) or (number and lines[number - 1].endswith("\\")):
+        return
+    command, given = "", list[tuple[str, str]]()
+    words = iter(_WORD.findall(said.lstrip("\t @-+")))
+    for word in words:
+        if word[0] == "#":
+            return
+        if word[0] in "();&|":
+            command, given = "", []
             continue
-        yield Bound(name, number, last, blocks.around(number), replaces=fresh)
+        match = _GIVEN.fullmatch(word)
+        if match and (not command or command in _MAKES):
+            given.append((match[1], match[2]))
+        elif not command and (match := _UNSET_FOR.match(word)):
+            given.append((match[1] or next(words, ""), ""))
+        elif not command and not _BEFORE_A_COMMAND.fullmatch(word):
+            command = word
+        if command:
+            for name, value in given:
+                fresh = _reads(name).search(value) is None
+                yield Bound(name, number, last, block, scope, False, fresh, command)
+            given = []
+
+
+@lru_cache(maxsize=256)
+def _reads(name: str) -> re.Pattern[str]:
+    """Reads a variable of a shell or of make."""
+    return re.compile(rf"\$[({{]?{re.escape(name)}\b")
