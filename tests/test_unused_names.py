@@ -147,3 +147,95 @@ def test_a_file_that_was_put_aside(
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is (Verdict.UPSTREAMED if read else Verdict.SUPERSEDED)
+
+
+NET = "#ifndef NET_H\n#define NET_H\nint first(struct conn *);\n#endif\n"
+MACRO = NET.replace("int first", "#define set_timeout(c, n) 0\nint first")
+ENDED = NET.replace("int first", "#undef first\nint first")
+LATE = MACRO.replace("#define s", "#ifdef X\n#define s")
+FAR = "source /opt/x/setvars.sh"
+BUILD = "#!/bin/sh\none\ntwo\nthree\nbuild() {\n\tmake\n}\nbuild\n"
+EXPORTED = BUILD.replace("two\n", "two\nexport ARCH=12.1\n")
+
+
+@pytest.mark.parametrize(
+    ("fixed", "later", "kept"),
+    [
+        # a header makes a macro of what is called, beside the file or the only one of its name
+        ({"src/c.c": FIXED}, {"src/net.h": MACRO}, False),
+        ({"src/c.c": FIXED}, {"src/net.h": None, "include/net.h": MACRO}, False),
+        (
+            {"src/c.c": FIXED},
+            {"src/c.c": FIXED.replace("\n\n", '\n#include "fast.h"\n\n', 1), "src/fast.h": MACRO},
+            False,
+        ),
+        (
+            {"src/c.c": FIXED},
+            {"src/net.h": NET.replace("int first", "#undef first\nint first")},
+            True,
+        ),
+        ({"src/c.c": FIXED}, {"src/net.h": MACRO.replace("set_", "put_")}, True),
+        (
+            {"src/c.c": FIXED},
+            {"src/net.h": MACRO.replace("#define s", "#ifdef X\n#define s")},
+            True,
+        ),
+        (
+            {"src/c.c": FIXED},
+            {"src/net.h": MACRO.replace("#define s", "#ifndef set_timeout\n#define s")},
+            True,
+        ),
+        ({"src/c.c": FIXED}, {"other/net.h": MACRO}, True),
+        ({"src/c.c": FIXED, "src/net.h": MACRO}, {"src/net.h": MACRO + "/* more */\n"}, True),
+        # a script reads one that sets the variable, or may
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", ". ./env.sh")}, False),
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", '. "$DIR/ci/env.sh"')}, False),
+        (
+            {"b.sh": EXPORTED},
+            {"b.sh": EXPORTED.replace("three", FAR)},
+            False,
+        ),
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", ". ./more.sh")}, True),
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", ". .venv/bin/activate")}, True),
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("one", ". ./env.sh")}, True),
+        ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", "[ -f x ] && . ./env.sh")}, True),
+        (
+            {"b.sh": EXPORTED.replace("three", ". ./more.sh")},
+            {"more.sh": "MORE=1\nARCH=9.0\n"},
+            False,
+        ),
+    ],
+)
+def test_what_a_file_that_is_taken_in_changes(
+    miniature: MakeMiniature, fixed: Edits, later: Edits, kept: bool
+) -> None:
+    upstream = miniature()
+    path = next(iter(fixed))
+    start = {"src/c.c": C, "src/net.h": NET, "main.c": MAIN, "README": "Text.\n"}
+    scripts = {"b.sh": BUILD, "more.sh": "MORE=1\n", "ci/env.sh": "ARCH=9.0\nunset B\n"}
+    upstream.commit("Start (#1)", {**start, **scripts, "env.sh": "export ARCH=9.0\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {path: fixed[path]})
+    upstream.commit("Fix it (#2)", fixed)
+    upstream.commit("Mean something else (#3)", later)
+    upstream.commit("More (#4)", {"README": "More text.\n"})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is (Verdict.UPSTREAMED if kept else Verdict.SUPERSEDED)
+    found = [each.subject for each in shown(report, EvidenceKind.UNREFERENCED)]
+    assert found == [] if kept else ["Mean something else (#3)"]
+
+
+def test_which_header_changes_a_name(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"src/c.c": C, "main.c": MAIN, "src/net.h": NET})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"src/c.c": FIXED})
+    upstream.commit("Fix it (#2)", {"src/c.c": FIXED})
+    upstream.commit("Time nothing out (#3)", {"src/net.h": MACRO})
+    upstream.tag("v2")
+    (found,) = shown(judged(upstream, patch).report, EvidenceKind.UNREFERENCED)
+    assert found.subject == "Time nothing out (#3)"
+    assert found.text == (
+        "src/net.h may change set_timeout, which lines of src/c.c hunk 1 use or set"
+    )

@@ -250,6 +250,9 @@ class EvidenceMaker:
             about = f"{item.name}, which lines of {hunk_words(item.trail)} are part of"
             if item.taker:
                 text, files = f"{about}, is in {item.taker} now", (item.taker,)
+            elif item.maker:
+                lines = f"which lines of {hunk_words(item.trail)} use or set"
+                text, files = f"{item.maker} may change {item.name}, {lines}", (item.maker,)
             else:
                 text, files = f"nothing uses {about}: {item.user} was the last", (item.user,)
             kind = EvidenceKind.UNREFERENCED

@@ -25,6 +25,7 @@ from patchq.engine.judge.landing.hunk_history import (
     LandedState,
     without_lost_source,
 )
+from patchq.engine.judge.landing.included import Included
 from patchq.engine.judge.landing.moved_removals import Removals
 from patchq.engine.judge.landing.unused import Unused, without_effect
 from patchq.engine.judge.merges import Merges
@@ -72,6 +73,7 @@ class Judge:
         self._merges = Merges(span)
         self._walker = HistoryWalker(span)
         self._hidden = HiddenLandings(span, self._walker)
+        self._included = Included(span)
         self._evidence = EvidenceMaker(span)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
@@ -319,7 +321,10 @@ class Judge:
             trail.only_moved if trail.unit in moved else without_lost_source(trail, places)
             for trail in trails
         ]
-        unused = Unused(self._span, facts.entries, places).find(marked)
+        unused = [
+            *Unused(self._span, facts.entries, places).find(marked),
+            *self._included.find(marked, places),
+        ]
         shown = chain.from_iterable(map(self._evidence.still_there, standing))
         return without_effect(marked, unused), (*shown, *self._evidence.unused(unused))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.binding.bound import Bound
 from patchq.engine.judge.landing.binding.code import (
+    TAKES_IN,
     bound_in_c,
     bound_in_cmake,
     bound_in_dockerfile,
@@ -71,6 +73,23 @@ class FileNames:
             return set()
         return set(_WORD.findall(_NO_CODE.sub("", self._lines[number])))
 
+    def lent(self, number: int) -> set[str]:
+        """What a line uses or sets that a file may remake which this one takes in."""
+        if not is_shell(self._path, self._text):
+            return self.uses(number)
+        return {each.name for each in self._around(number) if not each.name.endswith(")")}
+
+    def taken_in(self, name: str) -> Iterator[str]:
+        """The files that are taken in on no condition, by a shell below what sets ``name``."""
+        own = [each for each in self._by_name.get(name, ()) if each.holds]
+        for each in self._takes_in:
+            if family(self._path) is Family.C:
+                takes = not each.block
+            else:
+                takes = any(replace(each, name=name).takes(one) for one in own)
+            if takes:
+                yield each.name.removeprefix(TAKES_IN)
+
     def macros(self, name: str) -> list[Bound]:
         """Where a macro of some name is made, or ended."""
         return [each for each in self._by_name.get(name, ()) if each.replaces]
@@ -113,6 +132,10 @@ class FileNames:
         for each in self._bound:
             found.setdefault(each.name, []).append(each)
         return found
+
+    @cached_property
+    def _takes_in(self) -> Sequence[Bound]:
+        return [each for each in self._bound if each.name.startswith(TAKES_IN)]
 
     @cached_property
     def _commands(self) -> frozenset[str]:

@@ -14,14 +14,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from patchq.engine.judge.landing.file_lines import file_lines
+from patchq.engine.judge.landing.file_lines import FileLines, file_lines
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.languages.named import definitions
 from patchq.engine.languages.tokens import family, is_prose
 from patchq.engine.series.hunks import common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
-from patchq.git.objects import Entries
+from patchq.git.objects import Entries, Objects
 from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
 
@@ -30,7 +30,8 @@ from patchq.model.ids import TreeId
 class UnusedName:
     """A name that nothing uses any more: the last file that did, and the commit that ended it.
 
-    Or ``taker`` is a file that has another thing of that name now.
+    Or ``taker`` is a file that has another thing of that name now, or ``maker`` one that makes
+    something else of it.
     """
 
     trail: HunkHistory
@@ -38,6 +39,7 @@ class UnusedName:
     user: str = ""
     commit: CommitInfo | None = None
     taker: str = ""
+    maker: str = ""
 
 
 def without_effect(
@@ -46,6 +48,22 @@ def without_effect(
     """``trails``, those marked whose lines are part of what is ``unused``."""
     idle = {item.trail.unit for item in unused}
     return [trail.without_effect if trail.unit in idle else trail for trail in trails]
+
+
+def lines_added(trail: HunkHistory, path: str, objects: Objects) -> tuple[FileLines, range]:
+    """The file of a unit with it, and the lines of that which it adds."""
+    before, after = (objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after))
+    lines = file_lines(path, after)
+    head, tail = common_ends(file_lines(path, before).raw, lines.raw)
+    return lines, range(head, len(lines.raw) - tail)
+
+
+def as_landed(trail: HunkHistory, path: str, span: UpstreamRange) -> tuple[TreeId, bytes]:
+    """The tree that a unit landed in, and a file of it there; as of the old base, if none is
+    known."""
+    landed = next((step for step in trail.steps if step.commit == trail.landed), None)
+    entry = landed.entries.get(path) if landed else trail.unit.before[path]
+    return landed.commit.tree if landed else span.old.tree, span.store.objects.blob(entry)
 
 
 class Unused:
@@ -80,12 +98,7 @@ class Unused:
 
     def _names(self, trail: HunkHistory, path: str) -> Collection[str]:
         """What the lines that a unit adds are part of."""
-        before, after = (
-            self._objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after)
-        )
-        lines = file_lines(path, after)
-        head, tail = common_ends(file_lines(path, before).raw, lines.raw)
-        added = range(head, len(lines.raw) - tail)
+        lines, added = lines_added(trail, path, self._objects)
         return dict.fromkeys(name for number in added for name in lines.names.written_out(number))
 
     def _users(
@@ -107,9 +120,7 @@ class Unused:
     def _unused(
         self, trail: HunkHistory, path: str, name: str, users: frozenset[str]
     ) -> UnusedName | None:
-        landed = next((s for s in trail.steps if s.commit == trail.landed), None)
-        tree = landed.commit.tree if landed else self._span.old.tree
-        then = self._objects.blob(landed.entries.get(path) if landed else trail.unit.before[path])
+        tree, then = as_landed(trail, path, self._span)
         if not file_lines(path, self._objects.blob(self._ours.get(path))).names.has(name):
             taker = next((user for user in sorted(users) if self._took(user, name, tree, path)), "")
             return UnusedName(trail, name, taker=taker) if taker else None

@@ -12,9 +12,12 @@ from patchq.engine.languages.flow import blocks_of
 from patchq.engine.languages.live import parts
 from patchq.engine.languages.outline import outline
 
+TAKES_IN = "\0"
+"""Begins the name of what is no name, but a file that is taken in."""
+
 # C and its family
 
-_DEFINE = re.compile(r"[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)")
+_DEFINE = re.compile(r"[ \t]*#[ \t]*(?:(?:define|undef)[ \t]+(\w+)|include[ \t]*\"([^\"]+)\")")
 
 
 def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
@@ -23,12 +26,16 @@ def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
     around = parts(text)
     for number, line in enumerate(lines):
         match = _DEFINE.match(line) if "#" in line else None
-        if match:
+        if match is None:
+            continue
+        block = tuple(part[0] for part in around[number])
+        if match[2]:
+            yield Bound(TAKES_IN + match[2], number, number, block, holds=False)
+        else:
             last = number
             while lines[last].endswith("\\") and last + 1 < len(lines):
                 last += 1
             missing = re.match(rf"[ \t]*#[ \t]*ifndef[ \t]+{match[1]}\b", lines[number - 1])
-            block = tuple(part[0] for part in around[number])
             yield Bound(match[1], number, last, block, replaces=not missing)
     shown = outline(path, text)
     for each in shown.definitions if shown else ():
@@ -44,6 +51,7 @@ _VARIABLE = re.compile(
     r"(?:[^\s\"'();&|]|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^)]*\))*[ \t]*(?:[;#].*)?"
 )
 _UNSET = re.compile(r"[ \t]*(?:unset|export[ \t]+-n)[ \t]+(?:-[fv][ \t]+)?(\w[\w \t]*)")
+_SOURCES = re.compile(r"[ \t]*(?:\.|source)[ \t]+(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _FUNCTION = re.compile(r"[ \t]*(?:function[ \t]+([\w:.-]+)|([\w:.-]+)[ \t]*\([ \t]*\))[ \t({]*")
 _MADE = re.compile(r"(?:override[ \t]+|export[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|!)=(.*)")
 _MADE_FOR = re.compile(r"([^\s:#=$]+)[ \t]*:[ \t]*(?:private[ \t]+)?" + _MADE.pattern)
@@ -103,6 +111,8 @@ def bound_in_shell(path: str, text: bytes) -> Iterator[Bound]:
             for name in match[1].split():
                 known_as = f"{name}()" if " -f" in match[0] else name
                 yield Bound(known_as, number, number, block)
+        elif match := _SOURCES.match(line):
+            yield Bound(TAKES_IN + match[1].strip("'\""), number, number, block, holds=False)
         else:
             # what a function gives to a command counts wherever that is
             own = tuple(each for each in block if each not in functions)
