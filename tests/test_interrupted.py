@@ -170,7 +170,7 @@ def test_temporary_files_hold_up_no_end(tmp_path: Path, number: signal.Signals) 
 
 
 _IN_FINALIZER = """
-import os, signal, time
+import os, signal, threading, time
 from patchq.cli import main
 from patchq.errors import UpstreamError
 from patchq.signals import raise_on_signals
@@ -185,6 +185,13 @@ def work(*_):
     time.sleep({1})
     raise UpstreamError("git was ended too")
 
+start = threading.Thread.start
+
+def slowly(thread):
+    start(thread)
+    time.sleep({2})  # meanwhile the other thread has its turn, as on a busy machine
+
+threading.Thread.start = slowly
 raise_on_signals()
 main._call = work
 raise SystemExit(main.run([]))
@@ -192,14 +199,14 @@ raise SystemExit(main.run([]))
 
 
 @pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("seconds", [0, 30])
-def test_a_signal_that_python_passes_over(name: str, seconds: int) -> None:
+@pytest.mark.parametrize(("seconds", "start"), [(0, 0), (30, 0), (30, 0.1)])
+def test_a_signal_that_python_passes_over(name: str, seconds: int, start: float) -> None:
     """What is raised in a finalizer is raised again behind it; what fails meanwhile is no error."""
     ended = subprocess.run(
-        [sys.executable, "-c", _IN_FINALIZER.format(name, seconds)],
+        [sys.executable, "-c", _IN_FINALIZER.format(name, seconds, start)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=25,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
         check=False,
     )

@@ -13,6 +13,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
+    from types import FrameType
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -70,21 +71,34 @@ def _not_raised(unraisable: UnraisableHookArgs) -> None:
     if not isinstance(unraisable.exc_value, Interrupted):
         sys.__unraisablehook__(unraisable)
         return
-    from threading import Timer
+    from threading import Thread, main_thread
 
-    lost = unraisable.exc_value
-    _lost.append(lost)
-    again = Timer(_SOON, os.kill, (os.getpid(), lost.exit_code - 128))
-    again.daemon = True
-    again.start()
+    _lost.append(unraisable.exc_value)
+    Thread(target=_send_again, args=(main_thread().ident,), daemon=True).start()
 
 
-def _raise(number: int, _frame: object) -> None:
+def _send_again(to: int) -> None:
+    """Send what was lost to the thread ``to``, until it has been raised there."""
+    time.sleep(_SOON)
+    while lost := _lost[-1:]:
+        signal.pthread_kill(to, lost[0].exit_code - 128)
+        time.sleep(_SOON)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
     if _lost:
-        raise _lost.pop()
+        if not _is_below_hook(frame):  # there it would be passed over for good
+            raise _lost.pop()
+        return
     _came.append(time.monotonic())
     if len(_came) == 1:
         _first.append(Interrupted(number))
         raise _first[0]
     if _came[-1] - _came[0] > _PATIENCE:
         os._exit(128 + number)  # what is half done is taken back by the next command
+
+
+def _is_below_hook(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not _not_raised.__code__:
+        frame = frame.f_back
+    return frame is not None
