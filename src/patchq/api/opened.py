@@ -110,6 +110,8 @@ class OpenWorkspace:
         opened = open_upstream(self.files, location, terminal=self.terminal, showing=self.fetching)
         for limit in opened.limits:
             self.limits(limit)
+        if opened.store.mended:
+            self.say(opened.store.mended)
         return opened.store
 
     @property

@@ -172,11 +172,7 @@ def run(arguments: list[str]) -> int:
             raise
         if ended := first():  # it ended git too, and what git did not do is no error
             return _interrupted(ended, started)
-        _say(str(error))
-        elsewhere = started[0].elsewhere(error) if started else None
-        if hint := elsewhere or error.hint:
-            _say(hint, label="hint")
-        return error.exit_code
+        return _failed(error, started)
     except OSError as error:
         if debug:
             raise
@@ -198,6 +194,18 @@ def run(arguments: list[str]) -> int:
         _say("--debug shows where it happened: please report it", label="hint")
         return 2
     return result if isinstance(result, int) else 0
+
+
+def _failed(error: PatchqError, started: list[Session]) -> int:
+    words, hint = str(error), error.hint
+    if started:
+        hint = started[0].elsewhere(error) or hint
+        if damage := started[0].damage(error):
+            words, hint = damage
+    _say(words)
+    if hint:
+        _say(hint, label="hint")
+    return error.exit_code
 
 
 def _interrupted(signalled: Interrupted, started: list[Session]) -> int:

@@ -19,7 +19,7 @@ import typer
 
 from patchq.api import Workspace
 from patchq.api.opened import refuse_under_way
-from patchq.errors import PatchqError
+from patchq.errors import PatchqError, UpstreamError
 from patchq.files import replace_file
 from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace as WorkspaceFiles
@@ -170,6 +170,34 @@ class Session:
         if retired:
             words.append(f"`patchq why {error.name}` says why it is not in {', '.join(retired)}.")
         return " ".join(words) or None
+
+    def damage(self, error: PatchqError) -> tuple[str, str] | None:
+        """What is damaged of the store, and what to do, if that is why git failed."""
+        if not isinstance(error, UpstreamError):
+            return None
+        from patchq.git.damage import find_damage, remake
+        from patchq.git.process import GitEndedError, GitFailedError, ReaderFailedError
+        from patchq.git.raw_objects import DamagedObjectError
+        from patchq.git.remote import FetchFailedError
+
+        about_files = GitFailedError | DamagedObjectError | FetchFailedError
+        if not isinstance(error, about_files) or isinstance(error, GitEndedError):
+            return None
+        try:
+            store = find_workspace(self.start).store_path
+            found = find_damage(store)
+        except (PatchqError, OSError):
+            return None
+        if found is not None and found.repository != store:
+            return f"{found} ({error})", (
+                f"{found.repository} lends its objects: `git fsck` there says more. Lend another "
+                "clone with --upstream."
+            )
+        if found is None and not isinstance(error, ReaderFailedError):
+            return None
+        under_way = self.under_way()
+        first = f"First end what is under way: {under_way}\n" if under_way else ""
+        return f"{found} ({error})" if found else str(error), first + remake(store)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Progress]:

@@ -135,13 +135,20 @@ def observe(observer: Callable[[str, float], None]) -> None:
 class GitFailedError(UpstreamError):
     """A git process ended with a status its caller did not allow for."""
 
-    def __init__(self, command: str, result: Result):
-        super().__init__(f"git {command}: {result.reason}")
+    def __init__(self, command: str, result: Result, hint: str | None = None):
+        super().__init__(f"git {command}: {result.reason}", hint=hint)
         self.result = result
 
 
 class GitEndedError(GitFailedError, UnavailableError):
     """Somebody ended a git process: the kernel for want of memory, or the user."""
+
+    def __init__(self, command: str, result: Result):
+        super().__init__(command, result, "Was there not enough memory? Run the command again.")
+
+
+class ReaderFailedError(GitFailedError, UnavailableError):
+    """git can read no object of the store."""
 
 
 _BY_OTHERS = {-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}

@@ -17,7 +17,7 @@ from typing import IO
 from patchq.errors import UpstreamError
 from patchq.git.newobjects import NewObjects
 from patchq.git.process import EMAIL, IDENTITY, FetchMissing, Git
-from patchq.git.reader import Reader, reader_is_gone
+from patchq.git.reader import Reader, reader_failed
 from patchq.model.ids import BlobId, CommitId, ObjectId, TreeId
 from patchq.recent import Recent
 
@@ -49,8 +49,8 @@ class DamagedObjectError(UpstreamError):
     def __init__(self, oid: ObjectId):
         super().__init__(
             f"object {oid} is damaged: its content is not what its id says",
-            hint="`git fsck` in the clone that lends its objects, or in .patchq/store.git, says "
-            "more; lend another clone with --upstream, or fetch again.",
+            hint="`git fsck` in the clone that lends its objects says more; lend another one with "
+            "--upstream.",
         )
         self.oid = oid
 
@@ -147,7 +147,7 @@ class RawObjects:
                 if size:
                     content = process.stdout.read(int(size[0]))
                     if not process.stdout.read(1):
-                        raise reader_is_gone()
+                        raise reader_failed(self._git.start_reading, process.wait(), oid.decode())
                     self._check(ObjectId(oid.decode()), kind, content)
 
     def _write_derived(self, oids: Iterable[ObjectId]) -> None:

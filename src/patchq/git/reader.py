@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from patchq.errors import UnavailableError
+from patchq.git.process import GitEndedError, ReaderFailedError, Result
 from patchq.model.ids import ObjectId
 
 _READS = ("cat-file", "--batch-command")
@@ -41,7 +42,7 @@ class Reader:
         oid, kind, size = head
         content = answers.read(int(size))
         if len(content) != int(size) or answers.read(1) != b"\n":
-            raise reader_is_gone()
+            raise self._gone(name)
         return ReadObject(ObjectId(oid.decode()), kind, content)
 
     def find(self, name: str) -> ObjectId | None:
@@ -81,19 +82,29 @@ class Reader:
             questions.write(b"%s %s\n" % (question, name.encode()))
             questions.flush()
         except BrokenPipeError as error:
-            raise reader_is_gone() from error
+            raise self._gone(name) from error
         line = answers.readline()
         if not line.endswith(b"\n"):
-            raise reader_is_gone()
+            raise self._gone(name)
         head = line.split()
         if len(head) == 3 and head[2].isdigit():
             return head, answers
         return None, answers
 
+    def _gone(self, name: str) -> UnavailableError:
+        """What to raise if the process ended before it had answered."""
+        assert self._process
+        return reader_failed(self._start, self._process.wait(), name)
 
-def reader_is_gone() -> UnavailableError:
-    """What to raise if ``git cat-file`` ends before it has answered."""
+
+def reader_failed(
+    start: Callable[..., subprocess.Popen[bytes]], status: int, name: str
+) -> UnavailableError:
+    """What to raise if ``git cat-file`` ended with ``status``: unless it was killed, ask it why."""
     # not the closed pipe of our own output, which is no error
-    return UnavailableError(
-        "git cat-file ended while objects were read", hint="Was it killed? Run the command again."
-    )
+    words = b""
+    if status >= 0:
+        with start(_READS, errors=subprocess.PIPE) as again:
+            _, words = again.communicate(b"contents %s\n" % name.encode())
+    result = Result(status, b"", words)
+    return (GitEndedError if status < 0 else ReaderFailedError)(_READS[0], result)

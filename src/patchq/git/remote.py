@@ -77,6 +77,10 @@ def is_url(location: str) -> bool:
     return ":" in location.split("/", 1)[0]
 
 
+class FetchFailedError(UpstreamError):
+    """git could not ask a server, or not store what it sent."""
+
+
 class Remote:
     """A remote upstream, by URL; ``terminal`` lets git ask for passwords and show progress."""
 
@@ -133,7 +137,7 @@ class Remote:
             show=self._terminal and not capture,
         )
         if result.status:
-            raise UpstreamError(
+            raise FetchFailedError(
                 f"{_shown(self.url)}: {result.reason}",
                 hint="Check the URL and the network, or lend a clone with --upstream PATH.",
             )

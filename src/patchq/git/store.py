@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from patchq.errors import MissingBasesError, UpstreamError
 from patchq.files import replace_file, sweep
 from patchq.git.apply import Applier
 from patchq.git.commits import committed, read_commit
+from patchq.git.damage import remake
 from patchq.git.history import History
 from patchq.git.leftovers import sweep_packs
 from patchq.git.lender import Lender, borrowed, quoted_if_odd
@@ -46,6 +48,7 @@ from patchq.scratch import scratch_root
 
 _NAME = re.compile(r"[0-9a-f]{40}|refs/[\w./-]+")
 """What names a commit for any process of git; others may be malformed."""
+_HEAD = re.compile(rb"(ref: refs/[\w./-]+|[0-9a-f]{40})\n")
 
 # What would otherwise follow the user's or the machine's defaults; `git init` is given no template.
 # To learn a lender's refs, git fetch would open it as a repository: true(1) lists none.
@@ -84,6 +87,8 @@ class Store:
     directory: Path
     lender: Lender | None = None
     supply: ObjectSource | None = None
+    mended: str | None = None
+    """What was damaged of it and is written anew, in words for the user."""
 
     @cached_property
     def git(self) -> Git:
@@ -269,16 +274,43 @@ def open_store(
     as they are there. What is missing and needed comes from ``supply``.
     """
     require_version()
-    if not (directory / "HEAD").is_file():
+    mended = None
+    if directory.exists():
+        mended = _mend(directory)
+    else:
         directory.parent.mkdir(parents=True, exist_ok=True)
         Git().run("init", "--quiet", "--bare", "--template=", str(directory))
     sweep(directory)
     sweep_packs(directory)
     _settle(directory / "config", _CONFIG.encode())
     lent = _lend(directory / "objects" / "info" / "alternates", lender)
-    store = Store(directory, lender, supply)
+    store = Store(directory, lender, supply, mended)
     _mark_ends(store, lent)
     return store
+
+
+def _mend(directory: Path) -> str | None:
+    """Have there what makes a directory a repository for git; in words what was not there."""
+    lost = [name for name in ("objects", "refs") if not (directory / name).is_dir()]
+    head = directory / "HEAD"
+    if not (head.is_file() and _HEAD.fullmatch(head.read_bytes())):
+        lost.append(head.name)
+    if not lost:
+        return None
+    try:
+        for name in lost:
+            if name != head.name:
+                (directory / name).mkdir()
+            else:
+                if head.is_dir():
+                    shutil.rmtree(head)
+                replace_file(head, b"ref: refs/heads/main\n")
+    except OSError as error:
+        raise UpstreamError(
+            f"{directory} is no repository of git: {error.strerror} ({error.filename})",
+            hint=remake(directory),
+        ) from error
+    return f"{directory} was damaged; written anew: {', '.join(lost)}"
 
 
 def _lend(alternates: Path, lender: Lender | None) -> list[Path]:
