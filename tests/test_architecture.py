@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "patchq"
 
 # each room with the floors below it: a room may import any of a lower floor, none of its own
 FLOORS = (
-    ("errors", "recent", "signals", "steps"),
+    ("errors", "recent", "signals", "steps", "written"),
     ("files", "sandbox", "scratch", "topics"),
     ("kept_answers",),
     ("model",),

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from commandline import SOURCES, CommandLine
+from forkserver import Harm, steps
 from miniature import MakeMiniature
-from workspaces import make_workspace
+from workspaces import add_series, make_workspace
 
 from patchq.cli.streams import tolerant
 from patchq.model.workspace import Workspace
@@ -63,7 +64,7 @@ def test_a_signal_while_modules_are_loaded(
     path = f"{SOURCES}{os.pathsep}{modules}"
     done = patchq("list", cwd=workspace.root, env={"PYTHONPATH": path})
     assert done.returncode == 128 + getattr(signal, f"SIG{name}")
-    assert (done.stdout, done.stderr) == ("", "patchq: interrupted\n")
+    assert (done.stdout, done.stderr) == ("", "patchq: interrupted; nothing was written\n")
 
 
 @pytest.mark.parametrize("name", SIGNALS)
@@ -79,7 +80,7 @@ def test_a_signal_at_work(
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     done = patchq("rebase", "--onto", "v2", cwd=workspace.root, env={"PATH": path})
     assert done.returncode == 128 + getattr(signal, f"SIG{name}")
-    assert done.stderr.splitlines() == ["patchq: interrupted"]
+    assert done.stderr.splitlines() == ["patchq: interrupted; nothing was written"]
     assert sorted(workspace.series_dir.rglob("*")) == before
 
 
@@ -94,9 +95,78 @@ def test_what_is_under_way_is_said(
     done = patchq("report", "v1", cwd=workspace.root, env={"PATH": path})
     assert done.returncode == 130
     first, second = done.stderr.splitlines()
-    assert first == "patchq: interrupted"
+    assert first == "patchq: interrupted; nothing was written"
     assert "an edit of v1 is open" in second
     assert "--abort" in second
+
+
+_WRITES = {
+    "drop p1 --reason x": "",
+    "guard p1 --when big": "",
+    "import new.diff": "",
+    "rebase --onto v2 --replace": "",
+    "rename p1 q1": "",
+    "header p1 --set X-Kind=fix": "",
+    "lock v3": "",
+    "undo": "drop p2 --reason x",
+    "edit --abort": "edit",
+    "revive p2": "drop p2 --reason x",
+    "export v1 -o out.tar.gz": "",
+    "export v1 -o out": "",
+    "report v1 -o out.md --format markdown": "",
+}
+"""Commands that write, each with one that goes before it."""
+
+
+@pytest.fixture
+def third_tag(miniature: MakeMiniature) -> Workspace:
+    """A workspace with series on v1 and v2, whose upstream has a v3."""
+    upstream = miniature()
+    for number in (1, 2, 3):
+        upstream.commit(f"commit {number}", {f"{number}.txt": "one\n"})
+        upstream.tag(f"v{number}")
+    patches = {f"p{n}.patch": upstream.patch("v1", {f"p{n}.txt": "x\n"}) for n in range(3)}
+    made = make_workspace(upstream, patches)
+    add_series(made, "v2", patches)
+    diff = upstream.bare_diff("v2", {"new.txt": "x\n"})
+    (made.root / "new.diff").write_bytes(diff)
+    return made
+
+
+def _written(root: Path) -> dict[str, bytes]:
+    """What a user sees of a workspace."""
+    files = (file for file in root.rglob("*") if file.is_file())
+    seen = {str(file.relative_to(root)): file.read_bytes() for file in files}
+    return {name: raw for name, raw in seen.items() if not name.startswith(".patchq")}
+
+
+@pytest.mark.parametrize("words", _WRITES)
+def test_what_was_written_is_said(
+    patchq: CommandLine, third_tag: Workspace, tmp_path: Path, words: str
+) -> None:
+    """Wherever the signal comes: it says that nothing was written, or what was."""
+    if _WRITES[words]:
+        assert patchq(*_WRITES[words].split(), cwd=third_tag.root).returncode == 0
+    command = [word.replace("=", ": ") for word in words.split()]
+    before, whole = _written(third_tag.root), tmp_path / "whole"
+    shutil.copytree(third_tag.root, whole, symlinks=True)
+    done = patchq(*command, cwd=whole, harm=Harm("INT", -1))
+    assert done.returncode == 0, done.stderr
+    last = steps(done)
+    points = sorted({*range(1, last, 1 + last // 4), *range(last - 4, last + 1)} - {0, -1, -2})
+    said = set()
+    for point in points:
+        root = tmp_path / f"{point}"
+        shutil.copytree(third_tag.root, root, symlinks=True)
+        done = patchq(*command, cwd=root, harm=Harm("INT", point))
+        assert done.returncode == 130, (point, done.stderr)
+        changed = _written(root) != before
+        is_open = (root / ".patchq" / "edit.json").exists()
+        stays = changed or (words == "edit --abort" and not is_open)
+        assert ("stays: " in done.stderr) is stays, (point, done.stderr)
+        assert ("; nothing was written\n" in done.stderr) is not stays, (point, done.stderr)
+        said.add(stays)
+    assert False in said
 
 
 _DONE = """
@@ -211,7 +281,7 @@ def test_a_signal_that_python_passes_over(name: str, seconds: int, start: float)
         check=False,
     )
     assert ended.returncode == 128 + getattr(signal, f"SIG{name}")
-    assert ended.stderr == "patchq: interrupted\n"
+    assert ended.stderr == "patchq: interrupted; nothing was written\n"
 
 
 def _left_early(workspace: Workspace, *args: str) -> tuple[int, str]:

@@ -16,6 +16,7 @@ import sys
 from contextlib import suppress
 
 from patchq.signals import Interrupted, have_come, ignore_signals, raise_on_signals
+from patchq.written import interrupted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def main() -> None:
         code = command_line()
         ignore_signals()
     except Interrupted as signalled:
-        sys.stderr.write("patchq: interrupted\n")
+        sys.stderr.write(f"patchq: {interrupted()}\n")
         code = signalled.exit_code
     if have_come():
         _end(code)

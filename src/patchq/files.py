@@ -33,7 +33,7 @@ def replace_file(
                 file.flush()
                 os.fsync(file.fileno())
         aside.replace(path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             aside.unlink()
         raise

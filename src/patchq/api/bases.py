@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patchq.api.opened import OpenWorkspace, Progress, quiet
+from patchq.written import note
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.replace_archive import Replaced
@@ -65,10 +66,13 @@ class Bases(OpenWorkspace):
 
         With ``whole`` all files of history too, so that nothing is fetched later.
         """
-        from patchq.engine.workspace.upstream import fetch_bases
+        from patchq.engine.workspace.upstream import BaseState, fetch_bases
 
         bases = self._bases(names)
-        yield from fetch_bases(self.files, self.store, self.fetch_remote, bases)
+        for base, state in fetch_bases(self.files, self.store, self.fetch_remote, bases):
+            if state is not BaseState.PRESENT:
+                note(f"{base.name}, {state.value}")
+            yield base, state
         if whole and self.store.gaps is not None:
             self.store.gaps.close_all(base.commit for base in bases if base.archive is None)
 

@@ -31,6 +31,8 @@ def demo(
     from patchq.demo import upstream
     from patchq.demo.story import set_up, steps
     from patchq.errors import InputError, PatchqError
+    from patchq.signals import first
+    from patchq.written import note
 
     home = Path(tempfile.mkdtemp(prefix="patchq-demo-")) if directory is None else directory
     if directory is not None and directory.exists() and any(directory.iterdir()):
@@ -38,6 +40,7 @@ def demo(
     home = home.absolute()
     os.environ.pop("PATCHQ_UPSTREAM", None)  # the demo has an upstream of its own
     home.mkdir(parents=True, exist_ok=True)
+    note(f"what there is of the demo, in {home}")
     workspace = set_up(home)
     for step in steps(home):
         typer.echo(f"\n# {step.words}")
@@ -47,6 +50,8 @@ def demo(
         code = run([*start, *step.command])
         if step.command[0] == "lock":
             _trust(workspace)
+        if first():
+            return code
         if code != step.exit_code:
             raise PatchqError(f"the demo expected exit code {step.exit_code} here, not {code}")
     typer.echo(

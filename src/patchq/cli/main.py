@@ -19,6 +19,7 @@ from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
 from patchq.report.text import spelled
 from patchq.signals import Interrupted, first
+from patchq.written import interrupted
 
 INTERRUPTED = 130
 
@@ -159,7 +160,7 @@ def run(arguments: list[str]) -> int:
     except Interrupted as signalled:
         return _interrupted(signalled, started)
     except typer.Abort:
-        _say("interrupted", label="patchq")
+        _say(interrupted(), label="patchq")
         return INTERRUPTED
     except typer.TyperException as error:
         words, hint = told(error, arguments)
@@ -209,7 +210,7 @@ def _failed(error: PatchqError, started: list[Session]) -> int:
 
 
 def _interrupted(signalled: Interrupted, started: list[Session]) -> int:
-    _say("interrupted", label="patchq")
+    _say(interrupted(), label="patchq")
     for words in filter(None, (each.under_way() for each in started)):
         _say(words, label="patchq")
     return signalled.exit_code

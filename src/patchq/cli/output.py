@@ -8,14 +8,17 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from patchq.errors import InputError, Where
+from patchq.files import replace_file
 from patchq.model.verdict import Matrix, Report
 from patchq.report.commit import NO_LINKS, CommitLinks
+from patchq.written import note
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,9 +144,9 @@ def _table(render: Callable[[Console], None], to: Path | None) -> None:
         return
     from patchq.report.terminal import Terminal
 
-    check_place(to)
-    with to.open("w", encoding="utf-8") as stream:
-        render(Terminal(file=stream, highlight=False, width=100))
+    stream = StringIO()
+    render(Terminal(file=stream, highlight=False, width=100))
+    text(stream.getvalue(), to)
 
 
 def write_stop(report: Report, stopped: str, *, solvable: bool) -> None:
@@ -206,9 +209,17 @@ def text(content: str, to: Path | None = None) -> None:
     """Write text to a file or to stdout."""
     if to is None:
         typer.echo(content, nl=False)
-    else:
-        check_place(to)
-        to.write_text(content, encoding="utf-8")
+        return
+    check_place(to)
+    raw = content.encode("utf-8", "surrogateescape")
+    if to.exists() and not to.is_file():
+        to.write_bytes(raw)  # a pipe, or a device
+        return
+    try:
+        replace_file(to.resolve(), raw)
+    finally:
+        if to.is_file() and to.read_bytes() == raw:
+            note(str(to))
 
 
 def check_place(to: Path) -> None:

@@ -21,6 +21,7 @@ from patchq.git.worktree import KeptFiles, Worktree, WorktreeLayout
 from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.workspace import SeriesDirectory, Workspace
+from patchq.written import note
 
 _ABORT = "Take that back, or `patchq edit --abort` and begin again."
 
@@ -120,6 +121,7 @@ def abort(workspace: Workspace) -> AbortedEdit:
     # who finds the worktree broken can only abort: what it holds is not abandoned by that
     kept = None if head and worktree.is_linked else worktree.keep_aside(tree)
     forget(workspace)
+    note("the edit is forgotten")
     worktree.remove()
     return AbortedEdit(head, kept)
 

@@ -12,6 +12,7 @@ from patchq.errors import InputError
 from patchq.files import scratch_beside
 from patchq.model.export_format import ExportFormat
 from patchq.model.workspace import LOCK
+from patchq.written import note
 
 
 def companions(target: Path, endings: Iterable[str]) -> dict[str, Path]:
@@ -89,13 +90,14 @@ def staging(target: Path) -> Iterator[Path]:
 
 def publish(beside: Mapping[Path, Path], packed: Path, target: Path) -> None:
     """Put everything in its place, the export itself last."""
-    placed: list[Path] = []
     try:
         for staged, place in beside.items():
             staged.rename(place)
-            placed.append(place)
         packed.rename(target)
-    except BaseException:
-        for place in placed:
-            place.unlink()
-        raise
+    finally:
+        if packed.exists():
+            for staged, place in beside.items():
+                if not staged.exists():
+                    place.unlink()
+        else:
+            note(f"{target}, with all that belongs beside it")

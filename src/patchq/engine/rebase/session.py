@@ -52,6 +52,7 @@ from patchq.git.worktree import Worktree, WorktreeLayout
 from patchq.model.ids import TreeId
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import RETIRED, Workspace
+from patchq.written import note
 
 WORKTREE = "worktree"
 
@@ -178,6 +179,7 @@ def abort(workspace: Workspace) -> AbortedRebase:
         for name, raw in _resolutions(operation.decisions if operation else ()).items()
     ]
     forget(workspace)
+    note("the rebase is forgotten")
     worktree_of(workspace, Store(workspace.store_path)).remove(committed=False)
     return AbortedRebase(written, tuple(str(file.relative_to(root)) for file in kept))
 

@@ -24,9 +24,12 @@ from patchq.engine.workspace.slot import (
 from patchq.errors import InputError, PatchqError
 from patchq.files import sweep
 from patchq.model.workspace import Workspace
+from patchq.signals import Interrupted
+from patchq.written import note
 
 KEPT = 20
 """How many finished transactions can be undone."""
+_SHOWN = 3
 
 
 class Transaction:
@@ -95,11 +98,19 @@ class Transaction:
                 slot.put()
             except BaseException as error:
                 slot.abandon()
+                if slot.has(DONE):
+                    self._note()
                 if isinstance(error, OSError):
                     raise refused(self._label, error) from error
                 raise
+            self._note()
             for done in slots(self._workspace)[:-KEPT]:
                 done.discard()
+
+    def _note(self) -> None:
+        paths = [str(path) for path in self._contents]
+        more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+        note(f"{', '.join(paths[:_SHOWN])}{more} (`patchq undo` takes it back)")
 
 
 def recover(workspace: Workspace) -> str | None:
@@ -137,8 +148,15 @@ def undo(workspace: Workspace) -> Journal:
                     f"{change.path} was changed since `{journal.label}`; nothing was undone",
                     hint="Take that change back first, or use git.",
                 )
-        slot.enter(DONE, BACK)
-        slot.abandon()
+        try:
+            slot.enter(DONE, BACK)
+            slot.abandon()
+        except Interrupted:
+            slot.abandon()
+            raise
+        finally:
+            if not (slot.has(DONE) or slot.has(BACK)):
+                note(f"`{journal.label}` is taken back")
         return journal
 
 

@@ -33,6 +33,7 @@ from patchq.model.retired import RecordState, Retired
 from patchq.model.series import meant_name
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import SeriesDirectory, Workspace
+from patchq.written import note
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def abort(project: Project) -> Resolving | None:
     except InputError:
         state = None  # damaged, and to be forgotten all the same
     _end(project)
+    note("the patch that was being solved is left out")
     return state
 
 
