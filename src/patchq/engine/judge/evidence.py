@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.unused import UnusedName
+from patchq.engine.judge.since.build_files import LeftBuild
 from patchq.engine.judge.since.later_edits import LaterCommits, LaterEdits
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
@@ -68,7 +70,11 @@ class EvidenceMaker:
                 found = commit
         return found
 
-    def still_there(self, found: StillThere) -> tuple[Evidence, ...]:
+    def still_there(self, found: Iterable[StillThere]) -> tuple[Evidence, ...]:
+        """What hunks take out and the new base has elsewhere, and who put it there."""
+        return tuple(chain.from_iterable(map(self._still_there, found)))
+
+    def _still_there(self, found: StillThere) -> tuple[Evidence, ...]:
         """What a hunk takes out and the new base has elsewhere, and who put it there."""
         where = hunk_words(found.trail)
         if found.share:
@@ -243,21 +249,31 @@ class EvidenceMaker:
             for commit, paths in found
         )
 
-    def unused(self, found: Sequence[UnusedName]) -> tuple[Evidence, ...]:
-        """One piece of evidence a name that nothing uses any more, or that another thing has."""
-        evidence = {}
-        for item in found:
+    def idle(
+        self, unused: Sequence[UnusedName], unbuilt: Sequence[LeftBuild]
+    ) -> tuple[Evidence, ...]:
+        """One piece of evidence a name that nothing uses any more, or that another thing has, and
+        one a file or directory that no build file names any more."""
+        found = dict[str, tuple[CommitInfo | None, str]]()
+        for item in unused:
             about = f"{item.name}, which lines of {hunk_words(item.trail)} are part of"
             if item.taker:
-                text, files = f"{about}, is in {item.taker} now", (item.taker,)
+                found[f"{about}, is in {item.taker} now"] = item.commit, item.taker
             elif item.maker:
                 lines = f"which lines of {hunk_words(item.trail)} use or set"
-                text, files = f"{item.maker} may change {item.name}, {lines}", (item.maker,)
+                text = f"{item.maker} may change {item.name}, {lines}"
+                found[text] = item.commit, item.maker
             else:
-                text, files = f"nothing uses {about}: {item.user} was the last", (item.user,)
-            kind = EvidenceKind.UNREFERENCED
-            evidence[text] = self._span.evidence(kind, text, item.commit, paths=files)
-        return tuple(evidence.values())
+                text = f"nothing uses {about}: {item.user} was the last"
+                found[text] = item.commit, item.user
+        for left in unbuilt:
+            about = left.name + (f", which has {left.path}" if left.path != left.name else "")
+            text = f"no build file names {about}: {left.build_file} was the last"
+            found[text] = left.commit, left.build_file
+        return tuple(
+            self._span.evidence(EvidenceKind.UNREFERENCED, text, commit, paths=(file,))
+            for text, (commit, file) in found.items()
+        )
 
     def unreferenced(self, lost: Sequence[LostReference]) -> tuple[Evidence, ...]:
         """One piece of evidence a file that nothing names any more."""

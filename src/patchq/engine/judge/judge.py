@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
 from patchq.engine.judge.duplicates import duplicates
@@ -37,6 +36,7 @@ from patchq.engine.judge.outcomes import (
     unsettled,
 )
 from patchq.engine.judge.predicates import SpanPredicates
+from patchq.engine.judge.since.build_files import BuildFiles
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
@@ -75,6 +75,7 @@ class Judge:
         self._hidden = HiddenLandings(span, self._walker)
         self._included = Included(span)
         self._evidence = EvidenceMaker(span)
+        self._build_files = BuildFiles(span)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
@@ -185,9 +186,9 @@ class Judge:
         trails, standing = self._follow(units, states, facts)
         if standing or any(trail.fate is LandedState.OVERRULED for trail in trails):
             hunks = trail_outcomes(trails, facts)
-            verdict = unsettled(trails)
             landed = self._evidence.merged(trails) + self._evidence.undone(trails)
             evidence = standing + landed + self._evidence.moves(facts)
+            verdict = unsettled(trails)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         rewritten = self._carry(facts)
         evidence = self._evidence.moves(facts)
@@ -284,14 +285,9 @@ class Judge:
     def _upstreamed(self, facts: CaseFacts, trails: Sequence[HunkHistory]) -> Judgement | None:
         if not all(trail.has_landed for trail in trails):
             return None
-        return Judgement(
-            self._report(
-                facts,
-                Verdict.UPSTREAMED,
-                hunks=trail_outcomes(trails, facts),
-                evidence=self._evidence.merged(trails) + self._evidence.edited_since(trails),
-            )
-        )
+        hunks = trail_outcomes(trails, facts)
+        evidence = self._evidence.merged(trails) + self._evidence.edited_since(trails)
+        return Judgement(self._report(facts, Verdict.UPSTREAMED, hunks=hunks, evidence=evidence))
 
     # -- shared ------------------------------------------------------------------------------
 
@@ -321,12 +317,13 @@ class Judge:
             trail.only_moved if trail.unit in moved else without_lost_source(trail, places)
             for trail in trails
         ]
-        unused = [
+        marked, unbuilt = self._build_files.without_unbuilt(marked, places)
+        unused = (
             *Unused(self._span, facts.entries, places).find(marked),
             *self._included.find(marked, places),
-        ]
-        shown = chain.from_iterable(map(self._evidence.still_there, standing))
-        return without_effect(marked, unused), (*shown, *self._evidence.unused(unused))
+        )
+        shown = (*self._evidence.still_there(standing), *self._evidence.idle(unused, unbuilt))
+        return without_effect(marked, unused), shown
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False

@@ -6,7 +6,8 @@ that, its lines are followed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,14 +18,13 @@ from patchq.engine.judge.landing.hunk_history import (
     LandedState,
     last_empty,
 )
-from patchq.engine.judge.landing.small_trees import names_below, small_tree
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeQuestion, MergeState
-from patchq.git.objects import Entries, Entry
+from patchq.git.objects import Entries, Entry, Objects
 from patchq.model.ids import TreeId
 from patchq.steps import counted
 
@@ -172,3 +172,20 @@ class Fates:
 def _landed_on(steps: Sequence[CommitState]) -> Entries:
     """The files on the last commit that has the unit."""
     return next(step.entries for step in reversed(steps) if step.state is MergeState.EMPTY)
+
+
+def small_tree(objects: Objects, entries: Entries) -> TreeId:
+    """A tree of just these paths, below the directory that they have in common.
+
+    A merge goes by how paths stand to each other: the directories above would only cost
+    objects.
+    """
+    return objects.tree_of({name: entries[path] for path, name in names_below(entries)})
+
+
+def names_below(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Each path with its name below the directory that all have in common."""
+    paths = list(paths)
+    common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
+    above = len(f"{common}/") if common else 0
+    return [(path, path[above:]) for path in paths]

@@ -13,14 +13,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import dropwhile
 
-from patchq.engine.judge.landing.fates import Fates
+from patchq.engine.judge.landing.fates import Fates, small_tree
 from patchq.engine.judge.landing.hunk_history import (
     CommitState,
     HunkHistory,
     LandedState,
     last_empty,
 )
-from patchq.engine.judge.landing.small_trees import small_tree
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange

@@ -107,8 +107,8 @@ class Unused:
         """The files of ``tree`` that use each name; most are used close by, so that is where to
         look first."""
         users: dict[str, set[str]] = {name: set() for _, _, name in asked}
-        own = {(self._places.get(path) or path, name) for _, path, name in asked}
-        beside = {folder for path, _ in own if (folder := posixpath.dirname(path))}
+        own = {(place, name) for _, path, name in asked for place in (path, self._places.get(path))}
+        beside = {folder for path, _ in own if path and (folder := posixpath.dirname(path))}
         for below in (beside, ()):
             left = {name.encode("latin-1") for name, files in users.items() if not files}
             for path, line in lines_with_texts(self._git, tree, left, below) if left else ():
