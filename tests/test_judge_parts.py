@@ -395,7 +395,7 @@ def test_what_is_said_of_lines_that_stand_elsewhere(lines: int, more: str) -> No
     standing = StillThere(
         history(end=C), tuple(b"line %d" % n for n in range(lines)), ("lib/a.py",)
     )
-    (text,) = map(str, EvidenceMaker(span).still_there(standing))  # type: ignore[arg-type]
+    (text,) = map(str, EvidenceMaker(span).still_there([standing]))  # type: ignore[arg-type]
     assert text.endswith(f"lib/a.py: 'line 0'{more}")
 
 
