@@ -890,3 +890,44 @@ def test_who_named_a_file_last_under_another_name(miniature: MakeMiniature) -> N
     report = judged(made, patch).report
     assert report.verdict is Verdict.CLEAN
     assert [item.commit for item in shown(report, EvidenceKind.UNREFERENCED)] == [ended]
+
+
+# Conditions, as the lines landed
+
+GATED = (
+    "def f(p):\n    if p.on:\n        a(p)\n        b(p)\n        c(p)\n        d(p)\n        "
+    "        e(p)\n        g(p)\n        line(p, 0)\n        h(p)\n        i(p)\n    return p\n"
+)
+LINE = ("line(p, 0)", "line(p, 1)")
+NARROW = ("if p.on:", "if p.on and p.fast:")
+AROUND = ("        g(p)\n", "        g(p, 2)\n"), ("        h(p)\n", "        h(p, 2)\n")
+
+
+@pytest.mark.parametrize(
+    ("commits", "verdict", "by"),
+    [
+        # anew before the lines landed: they do what they did
+        ([[NARROW], [NARROW, LINE]], Verdict.UPSTREAMED, None),
+        ([[NARROW], [NARROW, LINE], [NARROW, LINE, *AROUND]], Verdict.UPSTREAMED, None),
+        # by the landing itself, or later, with another edit on top or not
+        ([[NARROW, LINE]], Verdict.SUPERSEDED, 0),
+        ([[LINE], [NARROW, LINE]], Verdict.SUPERSEDED, 1),
+        ([[LINE], [NARROW, LINE], [NARROW, LINE, *AROUND]], Verdict.SUPERSEDED, 1),
+        ([[LINE], [LINE, *AROUND], [NARROW, LINE, *AROUND]], Verdict.SUPERSEDED, 2),
+        ([[LINE], [LINE, *AROUND]], Verdict.UPSTREAMED, None),
+    ],
+)
+def test_conditions_are_those_that_the_lines_landed_under(
+    miniature: MakeMiniature, commits: list[list[tuple[str, str]]], verdict: Verdict, by: int | None
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"f.py": GATED})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"f.py": edited(GATED, LINE)})
+    ids = [upstream.commit("Go on", {"f.py": edited(GATED, *edits)}) for edits in commits]
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is verdict, report.evidence
+    if by is not None:
+        kinds = EvidenceKind.UNDONE, EvidenceKind.CONFLICTING_CHANGE
+        assert [item.commit for item in report.evidence if item.kind in kinds] == [ids[by]]

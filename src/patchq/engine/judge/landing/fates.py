@@ -16,6 +16,7 @@ from patchq.engine.judge.landing.hunk_history import (
     CommitState,
     HunkHistory,
     LandedState,
+    entry_before,
     last_empty,
 )
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
@@ -114,6 +115,21 @@ class Fates:
             for path, after in unit.after.items()
             if after is not None and final.get(path) not in (None, after, whole[path])
         )
+
+    def as_landed(self, trail: HunkHistory) -> Unit:
+        """The unit of ``trail`` on the files as they were before it landed; as it is, if it does
+        not apply to them."""
+        unit, tree = trail.unit, partial(small_tree, self._objects)
+        step = next((step for step in trail.steps if step.commit == trail.landed), None)
+        if step is None:
+            return unit
+        before = {path: entry_before(self._objects, step, path) for path in unit.paths}
+        asked = MergeQuestion(tree(unit.before), tree(before), tree(unit.after))
+        (merged,) = self._merger.merge_all([asked])
+        if not merged.clean:
+            return unit
+        after = self._inside(merged.tree, unit.after)
+        return replace(unit, before=before, after=after, whole=None, edit=None)
 
     def _survival(self, change: _Change, final: Entries) -> Survival:
         """How much of a change is left in all of its files."""

@@ -79,15 +79,27 @@ class HistoryWalker:
         ]
 
     def _in_effect(self, trail: HunkHistory, final: Entries) -> HunkHistory:
-        """``trail``, marked if its lines stand and were switched off, or put on a condition."""
-        if trail.end is not MergeState.EMPTY or self._fates.is_in_effect(trail.unit, final):
+        """``trail``, marked if its lines stand and were switched off, or put on a condition.
+
+        If they were edited since, that is asked of the last commit that has them as they landed.
+        """
+        steps, last = trail.steps, last_empty(trail.steps)
+        if trail.end is not MergeState.EMPTY:
+            if trail.fate is not LandedState.THERE or last is None:
+                return trail
+            steps = steps[: last + 1]
+            final = steps[last].entries
+        if self._fates.is_in_effect(trail.unit, final):
+            return trail
+        unit = self._fates.as_landed(trail)
+        if self._fates.is_in_effect(unit, final):
             return trail
         by = None
-        for step in reversed(trail.steps):
-            if self._fates.is_in_effect(trail.unit, step.entries):
+        for step in reversed(steps):
+            if self._fates.is_in_effect(unit, step.entries):
                 break
             by = step.commit
-        return replace(trail, fate=LandedState.OVERRULED, undone=by)
+        return replace(trail.without_effect, undone=by)
 
     def never_there(self, units: Sequence[Unit]) -> frozenset[str]:
         """The paths of those of ``units`` whose new lines no commit between the bases has.
