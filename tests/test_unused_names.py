@@ -21,6 +21,10 @@ OTHER = (
 SHELL = "build() {\n\tprepare\n\tmake\n}\n\nbuild\nstrip app\n"
 SET = "project(x)\nset(SRCS a.c)\nset(MORE c.c)\nadd_library(x ${SRCS} ${MORE})\n"
 RULE = "all: check\n\tcc\n\ncheck: lib\n\tone\n\ttwo\n\nlib:\n\tar\n"
+PY = "LIMIT = 10\n\n\ndef get(x):\n    a(x)\n    b(x)\n    return x\n\n\ndef _run():\n    pass\n"
+RAISED = PY.replace("10", "64")
+GET = PY.replace("    b(x)", "    lock(x)\n    b(x)")
+USES = "from app.py import LIMIT, get\n\nprint(get(LIMIT))\n"
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,33 @@ RULE = "all: check\n\tcc\n\ncheck: lib\n\tone\n\ttwo\n\nlib:\n\tar\n"
         ),
         ({"c.c": C}, FIXED, {"main.c": MAIN.replace("return conn", "go(&conn")}, True),
         ({"c.c": C}, FIXED, {"c.c": FIXED + MAIN.replace("main", "more"), "main.c": None}, True),
+        # in Python
+        ({"app/py.py": PY, "m.py": USES}, RAISED, {"m.py": USES.replace("LIMIT", "SMALL")}, False),
+        ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": USES.replace("get", "take")}, False),
+        ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": None, "app/py.py": GET + "x = 1\n"}, False),
+        ({"app/py.py": PY, "app/m.py": USES}, GET, {"app/m.py": "take(LIMIT)\n"}, False),
+        (
+            {"app/py.py": PY, "m.py": USES},
+            GET,
+            {"app/py.py": GET.replace("get", "take"), "m.py": USES.replace("get", "take")},
+            True,
+        ),
+        *(
+            ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": text}, True)
+            for text in (
+                "import app.py\n\nprint(getattr(app.py, 'get')(1))\n",
+                "print(1)  # once get(LIMIT)\n",
+            )
+        ),
+        ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": None, "GUIDE.md": "Call get(x).\n"}, True),
+        ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": None, "app/py.py": GET + "get(1)\n"}, True),
+        ({"app/py.py": PY, "m.py": None}, GET, {"app/py.py": GET + "x = 1\n"}, True),
+        (
+            {"app/py.py": PY.replace("def get", "@route\ndef get"), "m.py": USES},
+            GET.replace("def get", "@route\ndef get"),
+            {"m.py": "x = 1\n"},
+            True,
+        ),
         # what nothing used when it landed was for others from the start
         ({"c.c": C, "main.c": None}, FIXED, {"README": "Text.\n"}, True),
         # scripts and build files
@@ -187,6 +218,12 @@ EXPORTED = BUILD.replace("two\n", "two\nexport ARCH=12.1\n")
         ),
         ({"src/c.c": FIXED}, {"other/net.h": MACRO}, True),
         ({"src/c.c": FIXED, "src/net.h": MACRO}, {"src/net.h": MACRO + "/* more */\n"}, True),
+        # what the fix needs comes late
+        (
+            {"src/c.c": C.replace("\tsecond", "\tset_late(c, 5);\n\tsecond")},
+            {"src/net.h": MACRO.replace("set_timeout", "set_late")},
+            True,
+        ),
         # a script reads one that sets the variable, or may
         ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", ". ./env.sh")}, False),
         ({"b.sh": EXPORTED}, {"b.sh": EXPORTED.replace("three", '. "$DIR/ci/env.sh"')}, False),
@@ -211,14 +248,14 @@ def test_what_a_file_that_is_taken_in_changes(
 ) -> None:
     upstream = miniature()
     path = next(iter(fixed))
-    start = {"src/c.c": C, "src/net.h": NET, "main.c": MAIN, "README": "Text.\n"}
+    start = {"src/c.c": C, "src/net.h": NET, "main.c": MAIN, "t.c": "int set_timeout();\n"}
     scripts = {"b.sh": BUILD, "more.sh": "MORE=1\n", "ci/env.sh": "ARCH=9.0\nunset B\n"}
     upstream.commit("Start (#1)", {**start, **scripts, "env.sh": "export ARCH=9.0\n"})
     upstream.tag("v1")
     patch = upstream.patch("v1", {path: fixed[path]})
     upstream.commit("Fix it (#2)", fixed)
     upstream.commit("Mean something else (#3)", later)
-    upstream.commit("More (#4)", {"README": "More text.\n"})
+    upstream.commit("More (#4)", {"README": "Text.\n"})
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is (Verdict.UPSTREAMED if kept else Verdict.SUPERSEDED)
@@ -228,7 +265,7 @@ def test_what_a_file_that_is_taken_in_changes(
 
 def test_which_header_changes_a_name(miniature: MakeMiniature) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"src/c.c": C, "main.c": MAIN, "src/net.h": NET})
+    upstream.commit("Start (#1)", {"src/c.c": C, "t.c": "set_timeout();\n", "src/net.h": NET})
     upstream.tag("v1")
     patch = upstream.patch("v1", {"src/c.c": FIXED})
     upstream.commit("Fix it (#2)", {"src/c.c": FIXED})

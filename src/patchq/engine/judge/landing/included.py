@@ -1,7 +1,8 @@
 """Does a file that a landed one takes in give what its lines say another meaning?
 
 A header may make a macro of what a line uses; a script that is read further down may set the
-variable that a line sets. Asked of files that upstream changed since, or takes in newly.
+variable that a line sets. Asked of files that upstream changed since, or takes in newly. A macro of
+a name that nothing said before the patch came late, and changes nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -21,6 +22,7 @@ from patchq.engine.languages.tokens import Family, family
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entry
+from patchq.git.search import count_part, files_with_words
 from patchq.model.ids import TreeId
 
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
@@ -47,16 +49,19 @@ class Included:
         self._objects = span.store.objects
 
     def find(
-        self, trails: Iterable[HunkHistory], places: Mapping[str, str | None]
+        self, trails: Sequence[HunkHistory], places: Mapping[str, str | None]
     ) -> Iterator[UnusedName]:
         """What the landed ones of ``trails`` use or set, and such a file gives another meaning.
 
         ``places`` are the paths on the new base, by the patch's own.
         """
+        own = {each for pair in places.items() for each in pair if each}
         for trail in trails:
             if trail.has_landed and len(trail.unit.paths) == 1:
                 (path,) = trail.unit.paths
-                yield from self._remade(trail, path, places.get(path) or path)
+                for found in self._remade(trail, path, places.get(path) or path):
+                    if family(path) is not Family.C or self._was_said(found, path, own):
+                        yield found
 
     def _remade(self, trail: HunkHistory, path: str, place: str) -> Iterator[UnusedName]:
         lines, added = lines_added(trail, path, self._objects)
@@ -78,6 +83,14 @@ class Included:
             if len(has) > len(had):
                 commit = self._since(has[-1], paths, name)
                 yield UnusedName(trail, name, commit=commit, maker=has[-1].path)
+
+    def _was_said(self, found: UnusedName, path: str, own: set[str]) -> bool:
+        """Whether anything but the patch says a name, on the tree that this landed in."""
+        if count_part(found.name.encode(), self._objects.blob(found.trail.unit.before[path])):
+            return True
+        then, _ = as_landed(found.trail, path, self._span)
+        files = files_with_words(self._span.store.git, then, {found.name})
+        return not files.get(found.name, frozenset()) <= own
 
     def _taken_in(
         self, tree: TreeId, text: bytes, paths: tuple[str, str], name: str

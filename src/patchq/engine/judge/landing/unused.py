@@ -2,8 +2,9 @@
 
 Upstream may leave a function, a target or a variable as it is, and use another one instead, or give
 its name to another. The fix stands in it, and does nothing any more. Asked of C, CMake, make and
-shells, where a name has to be written out to be used. That nothing does may have other reasons: it
-is one to look at the patch, and no more.
+shells, where a name has to be written out to be used; in Python, where strings make names too, only
+if nothing says the name any more, be it a string, a comment or a document. That nothing does may
+have other reasons: it is one to look at the patch, and no more.
 """
 
 from __future__ import annotations
@@ -16,14 +17,22 @@ from functools import lru_cache
 
 from patchq.engine.judge.landing.file_lines import FileLines, file_lines
 from patchq.engine.judge.landing.hunk_history import HunkHistory
-from patchq.engine.languages.named import definitions
-from patchq.engine.languages.tokens import family, is_prose
+from patchq.engine.languages.named import definitions, may_define
+from patchq.engine.languages.tokens import Family, family, is_prose
 from patchq.engine.series.hunks import common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entries, Objects
 from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
+
+_OF_MODULE = re.compile(
+    rb"(?:async\s+)?(?:def|class)\s+(?!__|[tT]est|pytest)([A-Za-z_]\w*)"
+    rb"|(?!__|pytest)([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)"
+)
+"""A name of a module that others have to write: no test, which is found by its name."""
+_PLAIN = re.compile(rb"@(?:[\w.]+\.)?(?:dataclass|contextmanager|lru_cache|cache)\b")
+"""A decorator that does not hand on what it decorates."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,7 @@ class Unused:
     def _names(self, trail: HunkHistory, path: str) -> Collection[str]:
         """What the lines that a unit adds are part of."""
         lines, added = lines_added(trail, path, self._objects)
-        return dict.fromkeys(name for number in added for name in lines.names.written_out(number))
+        return dict.fromkeys(name for number in added for name in _written_out(lines, number))
 
     def _users(
         self, tree: TreeId, asked: Sequence[tuple[HunkHistory, str, str]]
@@ -107,27 +116,36 @@ class Unused:
         """The files of ``tree`` that use each name; most are used close by, so that is where to
         look first."""
         users: dict[str, set[str]] = {name: set() for _, _, name in asked}
+        words = {name.encode("latin-1"): (name, family(path)) for _, path, name in asked}
         own = {(place, name) for _, path, name in asked for place in (path, self._places.get(path))}
-        beside = {folder for path, _ in own if path and (folder := posixpath.dirname(path))}
-        for below in (beside, ()):
-            left = {name.encode("latin-1") for name, files in users.items() if not files}
-            for path, line in lines_with_texts(self._git, tree, left, below) if left else ():
-                for name in () if is_prose(path) else left:
-                    if (path, name.decode("latin-1")) not in own and _names_it(name).search(line):
-                        users[name.decode("latin-1")].add(path)
+        beside = {posixpath.dirname(path) for path, _ in own if path}
+        around = {posixpath.dirname(folder) for folder in beside}
+        for below in (beside, around, ()):
+            left = {word: of for word, of in words.items() if not users[of[0]]}
+            if not left or (below and "" in below):
+                continue
+            for path, line in lines_with_texts(self._git, tree, left, below):
+                for word, (name, kind) in left.items():
+                    if word in line and (path, name) not in own and _is_use(path, line, word, kind):
+                        users[name].add(path)
         return {name: frozenset(files) for name, files in users.items()}
 
     def _unused(
         self, trail: HunkHistory, path: str, name: str, users: frozenset[str]
     ) -> UnusedName | None:
         tree, then = as_landed(trail, path, self._span)
-        if not file_lines(path, self._objects.blob(self._ours.get(path))).names.has(name):
+        text = self._objects.blob(self._ours.get(path))
+        if family(path) is Family.PYTHON:
+            if may_define(path, text, name) is None:
+                return None  # others have it from where it is now
+        elif not file_lines(path, text).names.has(name):
             taker = next((user for user in sorted(users) if self._took(user, name, tree, path)), "")
             return UnusedName(trail, name, taker=taker) if taker else None
         if users:
             return None
         before = self._users(tree, [(trail, path, name)])[name]
-        user = path if _uses(path, then, name) else min(before, default="")
+        others = (user for user in sorted(before) if self._objects.content(tree, user) != then)
+        user = path if _uses(path, then, name) else next(others, "")
         return UnusedName(trail, name, user, self._end(user, name)) if user else None
 
     def _took(self, user: str, name: str, then: TreeId, path: str) -> bool:
@@ -147,20 +165,41 @@ class Unused:
 
 def _uses(path: str, text: bytes, name: str) -> bool:
     """Whether a file has the name outside of what it stands for, and of its declarations."""
-    pattern = _names_it(name.encode("latin-1"))
+    pattern = _names_it(name.encode("latin-1"), family(path))
     if not pattern.search(text):
         return False
     lines = file_lines(path, text)
     return any(
-        pattern.search(line) and name not in lines.names.written_out(number)
+        pattern.search(line) and name not in _written_out(lines, number)
         for number, line in enumerate(lines.raw)
     )
 
 
+def _written_out(lines: FileLines, number: int) -> Collection[str]:
+    """The names of what a line is part of, if what uses it has to write them: in Python, that of
+    the module's, if no decorator may hand it on."""
+    if lines.kind is not Family.PYTHON:
+        return lines.names.written_out(number)
+    outer = [number, *lines.above(number)][-1]
+    match = _OF_MODULE.match(lines.raw[outer])
+    above = lines.raw[outer - 1] if outer else b""
+    is_handed_on = above.startswith((b"@", b")")) and not _PLAIN.match(above)
+    return () if match is None or is_handed_on else ((match[1] or match[2]).decode(),)
+
+
+def _is_use(path: str, line: bytes, name: bytes, kind: Family) -> bool:
+    """Whether a line uses a name of a ``kind``; one for people to read does in Python alone."""
+    return (kind is Family.PYTHON or not is_prose(path)) and bool(
+        _names_it(name, kind).search(line)
+    )
+
+
 @lru_cache(maxsize=256)
-def _names_it(name: bytes) -> re.Pattern[bytes]:
+def _names_it(name: bytes, kind: Family) -> re.Pattern[bytes]:
     """A line with the name that does not just declare a function."""
     word = rb"(?<!\w)" + re.escape(name) + rb"(?!\w)"
+    if kind is Family.PYTHON:
+        return re.compile(word)
     return re.compile(
         rb"^(?!\s*(?!return\b|else\b|case\b|goto\b)\w[\w\s*&:<>,\[\]]*[\s*&]"
         + word
