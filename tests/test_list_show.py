@@ -272,3 +272,29 @@ def test_files_name_the_patches_that_touch_them(patchq: CommandLine, workspace: 
     assert swapped.stdout == "d\n"
     unknown = patchq("files", "slwo.patch", cwd=workspace.root)
     assert (unknown.returncode, "slow.patch" in unknown.stderr) == (2, True)
+
+
+def test_what_guards_leave_out_is_told(patchq: CommandLine, miniature: MakeMiniature) -> None:
+    """By status, verify and export alike: how many, which, and by which guard."""
+    upstream = miniature()
+    upstream.commit("Start", {"a.txt": "a\n"})
+    upstream.tag("v1")
+    names = ("in.patch", "big.patch", "slim.patch")
+    patches = {name: upstream.patch("v1", {name: "x\n"}) for name in names}
+    series = "in.patch\nbig.patch #+big\nslim.patch #-slim\n"
+    root = make_workspace(upstream, patches, bases=("v1",), series=series).root
+
+    def out(*args: str) -> str:
+        done = patchq(*args, cwd=root)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "series     v1 (2 of 3)\nguarded    big.patch (+big) is off on v1\n" in out("status")
+    assert "v1 · 2 patches: passed\n1 guarded off: big.patch (+big)\n" in out("verify")
+    assert "guarded off big.patch (+big)\n" in out("export", "v1", "-o", "out")
+    both = out("verify", "--with", "big", "--with", "slim")
+    assert "2 patches: passed\n1 guarded off: slim.patch (-slim)\n" in both
+    off = [{"name": "big.patch", "guards": ["+big"]}]
+    assert json.loads(out("verify", "--json"))["guarded_off"] == off
+    assert json.loads(out("status", "--json"))["series"][0]["guarded_off"] == off
+    assert "guarded off" not in out("verify", "--with", "big")

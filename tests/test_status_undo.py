@@ -73,7 +73,14 @@ def test_at_rest(patchq: CommandLine, workspace: Workspace, upstream: Miniature)
     document = told(patchq, workspace)
     assert document["upstream"] == str(upstream.path)
     assert document["series"] == [
-        {"tag": "v1", "patches": 2, "held": [], "resurfaced": [], "problem": None}
+        {
+            "tag": "v1",
+            "patches": 2,
+            "guarded_off": [],
+            "held": [],
+            "resurfaced": [],
+            "problem": None,
+        }
     ]
     assert document["rebase"] is None
     assert document["undo"] is None

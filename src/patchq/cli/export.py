@@ -208,14 +208,19 @@ def _say(run: Session, exported: Exported, place: Path, prepared: Prepared, *, j
         return
     guarded = f" (with {', '.join(exported.guards)})" if exported.guards else ""
     typer.echo(f"{exported.series} with {counted(len(exported.patches), 'patch')}{guarded}")
+    if off := exported.guarded_off:
+        typer.echo(f"guarded off {', '.join(map(str, off))}")
     typer.echo(f"tree        {exported.tree}")
     typer.echo(f"written to  {place}")
     if exported.file_sha256 is not None:
         typer.echo(f"sha256      {exported.file_sha256}")
     files = () if prepared.part.of or exported.form.is_of_whole_tree else pin_files(prepared)
     if files:
-        alone = "; pip takes no overrides" if OVERRIDES in files else ""
-        typer.echo(f"pins        uv pip install … {install_options(tuple(files))}{alone}")
+        alone = " (pip knows no overrides: uv does)" if OVERRIDES in files else ""
+        typer.echo(
+            f"pins        in {' and '.join(files)} of the tree; what is built from it is installed "
+            f"with them:\n            uv pip install WHEEL {install_options(tuple(files))}{alone}"
+        )
 
 
 def _say_packing(run: Session, exported: Exported, prepared: Prepared) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeVar
 
@@ -38,13 +38,15 @@ def find_status(workspace: Workspace, location: str | None) -> Status:
     recorded = operation.lender if operation else None
     project, limits = _open(workspace, location or recorded or lock.upstream)
     lender = project.store.lender if project else None
+    settings, _ = _try(workspace.settings)
+    guards = settings.default_guards if settings else ()
     return Status(
         root=str(workspace.root),
         upstream=lock.upstream,
         lender=str(lender.directory) if lender else None,
         limits=limits,
         bases=lock.names,
-        series=tuple(_series(workspace, tag) for tag in workspace.series_names()),
+        series=tuple(_series(workspace, tag, guards) for tag in workspace.series_names()),
         rebase=_rebase(workspace, project, operation, problem),
         edit=_edit(workspace),
         last=_last(workspace),
@@ -80,7 +82,7 @@ def _edit(workspace: Workspace) -> EditStatus | None:
     return EditStatus(edit.tag, edit.opened, edit.since, worktree)
 
 
-def _series(workspace: Workspace, tag: str) -> SeriesStatus:
+def _series(workspace: Workspace, tag: str, guards: Collection[str]) -> SeriesStatus:
     series, _ = _try(lambda: workspace.series(tag))
     retired, _ = _try(lambda: workspace.retired(tag))
     resurfaced, _ = _try(lambda: kept_resurfaced(workspace, workspace.lock().base(tag)))
@@ -97,6 +99,7 @@ def _series(workspace: Workspace, tag: str) -> SeriesStatus:
             name for name in resurfaced or () if series is None or name not in series.names
         ),
         problem=problem,
+        guarded_off=series.guarded_off(guards) if series else (),
     )
 
 

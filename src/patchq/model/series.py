@@ -55,6 +55,14 @@ class SeriesEntry:
     guards: tuple[Guard, ...] = ()
     line: int = field(default=0, compare=False)
 
+    @property
+    def guard_words(self) -> list[str]:
+        """The guards as the series file has them, less the ``#``."""
+        return [str(guard).removeprefix("#") for guard in self.guards]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({' '.join(self.guard_words)})" if self.guards else self.name
+
     def active(self, selected: Collection[str]) -> bool:
         """Whether the patch is applied where the guards ``selected`` are on.
 
@@ -102,6 +110,10 @@ class Series:
     def active(self, selected: Collection[str]) -> tuple[SeriesEntry, ...]:
         """The patches that are applied where the guards ``selected`` are on, in order."""
         return tuple(entry for entry in self.entries if entry.active(selected))
+
+    def guarded_off(self, selected: Collection[str]) -> tuple[SeriesEntry, ...]:
+        """The other ones, in order."""
+        return tuple(entry for entry in self.entries if not entry.active(selected))
 
     def entry(self, name: str) -> SeriesEntry:
         """The entry of patch ``name``, given with or without its ending.

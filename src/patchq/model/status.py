@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from patchq.model.series import SeriesEntry
 from patchq.model.verdict import Report, Verdict
 
 
@@ -11,6 +12,7 @@ from patchq.model.verdict import Report, Verdict
 class SeriesStatus:
     """A series, how many patches it has, and those of it that wait for review.
 
+    ``guarded_off`` are those that the default guards leave out.
     ``resurfaced`` are those retired that it needs again, as far as an earlier command found them.
     ``problem`` is what of it cannot be read; ``patches`` is None if that is its order.
     """
@@ -20,6 +22,7 @@ class SeriesStatus:
     held: tuple[tuple[str, Verdict], ...] = ()
     resurfaced: tuple[str, ...] = ()
     problem: str | None = None
+    guarded_off: tuple[SeriesEntry, ...] = ()
 
 
 @dataclass(frozen=True)

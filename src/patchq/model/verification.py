@@ -8,6 +8,7 @@ from enum import Enum
 
 from patchq.errors import Where
 from patchq.model.ids import CommitId, TreeId
+from patchq.model.series import SeriesEntry
 from patchq.model.settings import Target
 from patchq.model.verdict import Evidence
 
@@ -291,7 +292,8 @@ class Verification:
     """What was checked of one series under one set of guards; ``tree`` is the patched tree.
 
     It is None if the patches do not apply. ``not_covered`` are those of the patches that were
-    not checked: an archive as base has nothing of what they touch.
+    not checked: an archive as base has nothing of what they touch. ``guarded_off`` are those of
+    the series that the guards leave out.
     """
 
     series: str
@@ -303,6 +305,7 @@ class Verification:
     builds: tuple[TargetBuild, ...] = ()
     effects: tuple[PatchEffect, ...] = ()
     not_covered: tuple[str, ...] = ()
+    guarded_off: tuple[SeriesEntry, ...] = ()
 
     def acts_on(self, patch: str) -> tuple[str, ...]:
         """The targets that ``patch`` changes the build of."""

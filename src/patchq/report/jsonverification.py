@@ -31,6 +31,9 @@ def render_json(verification: Verification) -> str:
         "guards": list(verification.guards),
         "patches": list(verification.patches),
         "not_covered": list(verification.not_covered),
+        "guarded_off": [
+            {"name": entry.name, "guards": entry.guard_words} for entry in verification.guarded_off
+        ],
         "tree": verification.tree,
         "passed": verification.passed,
         "sections": [_section(section) for section in verification.sections],

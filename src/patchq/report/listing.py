@@ -34,8 +34,8 @@ class ListedPatch:
 
     @property
     def guards(self) -> list[str]:
-        """The guards as the series file has them, less the ``#``."""
-        return [str(guard).removeprefix("#") for guard in self.entry.guards]
+        """Its guards; see :attr:`SeriesEntry.guard_words`."""
+        return self.entry.guard_words
 
 
 @dataclass(frozen=True)

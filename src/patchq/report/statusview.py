@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.status import EditStatus, RebaseStatus, ResolveStatus, Status
+from patchq.model.status import EditStatus, RebaseStatus, ResolveStatus, SeriesStatus, Status
 from patchq.report.document import render_document
 from patchq.report.stopped import render_stop
 from patchq.report.terminal import Writer
@@ -48,10 +48,15 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
     count = len(status.bases)
     ends = dict.fromkeys((status.bases[0], status.bases[-1])) if count else ()
     yield "bases", f"{count}: {' … '.join(ends)}" if count else "none yet"
-    series = [
-        f"{each.tag} ({'?' if each.patches is None else each.patches})" for each in status.series
-    ]
-    yield "series", ", ".join(series) or "none yet"
+    yield "series", ", ".join(map(_counted, status.series)) or "none yet"
+    off: dict[str, list[str]] = {}
+    for each in status.series:
+        for entry in each.guarded_off:
+            off.setdefault(str(entry), []).append(each.tag)
+    for words, tags in list(off.items())[:_MOST]:
+        yield "guarded", f"{words} is off on {', '.join(tags)}"
+    if (more := len(off) - _MOST) > 0:
+        yield "guarded", f"{more} more are off: `patchq list TAG` shows them"
     for each in status.series:
         for name, verdict in each.held[:_MOST]:
             yield "held", f"{name} on {each.tag}: {verdict.value}"
@@ -67,6 +72,13 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         yield "unlocked", f"series/{name} is on no base of upstream.lock: `patchq lock {name}`"
     if last := status.last:
         yield "undo", last.problem or f"{last.label} ({last.time})"
+
+
+def _counted(series: SeriesStatus) -> str:
+    count, off = series.patches, len(series.guarded_off)
+    if count is None:
+        return f"{series.tag} (?)"
+    return f"{series.tag} ({count - off} of {count})" if off else f"{series.tag} ({count})"
 
 
 def _rebase(writer: Writer, rebase: RebaseStatus, console: Console) -> None:
@@ -132,6 +144,9 @@ def render_status_json(status: Status) -> str:
             {
                 "tag": each.tag,
                 "patches": each.patches,
+                "guarded_off": [
+                    {"name": entry.name, "guards": entry.guard_words} for entry in each.guarded_off
+                ],
                 "held": [{"name": name, "verdict": kind.value} for name, kind in each.held],
                 "resurfaced": list(each.resurfaced),
                 "problem": each.problem and spelled(each.problem),

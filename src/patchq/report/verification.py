@@ -47,6 +47,8 @@ def render_verification(verification: Verification, console: Console) -> None:
     """Print ``verification`` to ``console``, in its width, colours and encoding."""
     writer = Writer(console)
     writer.words(_headline(verification), style="bold")
+    if off := verification.guarded_off:
+        writer.words(f"{len(off)} guarded off: {', '.join(map(str, off))}", style="dim")
     writer.blank()
     width = max(len(section.name) for section in verification.sections)
     for section in verification.sections:

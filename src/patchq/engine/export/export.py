@@ -36,6 +36,7 @@ from patchq.git.search import lines_with_words
 from patchq.git.tarball import OPEN_END, Differing, Snapshot, add_to_tar, packing
 from patchq.model.export_format import ExportFormat
 from patchq.model.ids import TreeId
+from patchq.model.series import SeriesEntry
 
 ARCHIVAL = ".git_archival.txt"
 RECORD_SCHEMA = "patchq.export/1"
@@ -62,6 +63,7 @@ class Exported:
     tar_sha256: str
     file_sha256: str | None
     packing: Differing
+    guarded_off: tuple[SeriesEntry, ...] = ()
 
 
 def export_series(
@@ -125,6 +127,7 @@ def export_series(
             tar_sha256=digest.result(),
             file_sha256=sha256_of(made) if form.is_packed else None,
             packing=altered,
+            guarded_off=subject.selection.directory.series.guarded_off(subject.selection.guards),
         )
         publish(_with_companions(exported, files, aside), made, target)
     return exported

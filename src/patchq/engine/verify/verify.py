@@ -141,4 +141,5 @@ def _verification(
         builds=evaluated.builds,
         effects=evaluated.effects,
         not_covered=tuple(blind),
+        guarded_off=selection.directory.series.guarded_off(selection.guards),
     )
