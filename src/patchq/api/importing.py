@@ -101,6 +101,13 @@ class Importing(Editing):
         from patchq.engine.importing.sources import Collected, is_path, read_path, read_stream
 
         branches = [word for word in what if word != "-" and not is_path(word)]
+        named = next((word for word in branches if word in self.lock.names), None)
+        if named and tag in (None, named):
+            raise InputError(
+                f"{named} is a tag, and there is no file or directory of that name",
+                hint=f"The series to import into goes with --tag {named}; for commits, write a "
+                "range A..B.",
+            )
         reader = self._branches(options.repo) if branches else None
         if options.name is not None and len(what) > 1:
             raise InputError("--name names one patch", hint="Import the files one by one.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from patchq.cli.options import DryRun
 from patchq.cli.series_edits import written_words
 from patchq.cli.session import Session, session
+from patchq.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +54,12 @@ def port(
     run = session(context)
     given = [tag for text in targets or () for tag in text.split(",") if tag]
     if not (given or live):
-        raise typer.BadParameter("--to names no tag")
+        patches = [name for name in names if name not in run.lock.names]
+        tags = ",".join(name for name in names if name not in patches) or run.lock.names[-1]
+        raise InputError(
+            "give the tags to port to: --to TAG[,TAG…], or --live",
+            hint=f"For one, `patchq port {shlex.join(patches or names)} --to {tags}`.",
+        )
     with run.progress("porting") as progress:
         ported = run.api.port(
             names,

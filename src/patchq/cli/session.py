@@ -21,6 +21,7 @@ from patchq.api import Workspace
 from patchq.api.opened import refuse_under_way
 from patchq.errors import PatchqError, UpstreamError
 from patchq.files import replace_file
+from patchq.model.lock import NoSuchBaseError
 from patchq.model.series import NoSuchPatchError, meant_name
 from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
@@ -147,11 +148,20 @@ class Session:
         replace_file(said, "".join(f"{line}\n" for line in (*known, digest)).encode())
 
     def elsewhere(self, error: PatchqError) -> str | None:
-        """Where a patch that a series does not have is found instead."""
-        if not isinstance(error, NoSuchPatchError):
+        """Where a patch that a series does not have is found instead; what else a tag is."""
+        if not isinstance(error, NoSuchPatchError | NoSuchBaseError):
             return None
         try:
             workspace = find_workspace(self.start)
+            if isinstance(error, NoSuchBaseError):
+                tags = [
+                    tag
+                    for tag in workspace.series_names()
+                    if _has(error.name, workspace.series(tag).names)
+                ]
+                if not tags:
+                    return None
+                return f"It is a patch of {', '.join(tags)}: name a tag here."
             if error.name in workspace.lock().names:
                 return (
                     f"{error.name} is a tag: name a patch of it, which `patchq list {error.name}` "

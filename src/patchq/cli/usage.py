@@ -8,9 +8,10 @@ from typing import Any
 
 import typer
 
-from patchq.cli.commands import GROUPS
+from patchq.cli.commands import GROUPS, Commands
 
 _EXTRA = re.compile(r"got unexpected extra arguments? ?(?:\(s\))? \((.+)\)$")
+_WANTED = re.compile(r"TAG\b|(?:REF|PATH|FILE)$")
 _OURS = re.compile(r"Value error, ")
 
 
@@ -38,13 +39,39 @@ def told(error: typer.TyperException, arguments: Sequence[str] = ()) -> tuple[st
     words = re.sub(r"^([A-Z])(?=[a-z ])", lambda match: match[1].lower(), words.rstrip("."))
     if extra := _EXTRA.match(words):
         words = f"{'arguments' if ' ' in extra[1] else 'one argument'} too many: {extra[1]}"
-        if context and any("--tag" in param.opts for param in context.command.params):
-            return words, f"{explained.removesuffix('.')}; a TAG may go with --tag."
+        if meant := _goes_with(_command(context, named)):
+            explained = f"{explained} What else it takes goes with an option: {meant}."
+    if option and words.endswith("requires an argument"):
+        meant = _goes_with(_command(context, named), only=option)
+        explained = f"{explained} Its options: {meant}." if meant else explained
     if words.startswith(("missing ", "no such ")):
         words = words.replace("'", "")
     if words.startswith("no such command"):
         explained = f"`{command} --help` lists the commands."
     return words, f"Did you mean {meant.replace(chr(39), '')}" if question else explained
+
+
+def _command(context: Any, name: str) -> Any:
+    return context.command if context is not None else Commands().commands.get(name)
+
+
+def _goes_with(command: Any, only: str | None = None) -> str:
+    """The options of a command that take a tag or a place, and what each is for.
+
+    With an ``only`` option nothing if it is none of them.
+    """
+    found = {
+        param.opts[0]: f"{param.opts[0]} {param.metavar} ({_clause(param.help or '')})"
+        for param in (command.params if command is not None else ())
+        if param.param_type_name == "option" and _WANTED.match(param.metavar or "")
+    }
+    return ", ".join(found.values()) if only is None or only in found else ""
+
+
+def _clause(text: str) -> str:
+    """The first part of a help text, as a part of a sentence."""
+    first = re.split(r"[;:.,]", text, maxsplit=1)[0]
+    return first[:1].lower() + first[1:]
 
 
 def _tags_of(context: Any) -> str:

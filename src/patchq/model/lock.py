@@ -30,6 +30,14 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LIBRARY = re.compile(r".+: \d+ (sm|compute)_\w+(, \d+ (sm|compute)_\w+)*")
 
 
+class NoSuchBaseError(InputError):
+    """The lock has no base of this name."""
+
+    def __init__(self, name: str, *, hint: str):
+        super().__init__(f"{name} is not a base in upstream.lock", hint=hint)
+        self.name = name
+
+
 @dataclass(frozen=True)
 class BuiltWheel:
     """A wheel that upstream built from ``directory`` of the base.
@@ -102,16 +110,18 @@ class Lock:
         """The index of base ``name``; raises :class:`InputError` if there is none."""
         if name in self.names:
             return self.names.index(name)
-        if name.endswith((".patch", ".diff")):
-            raise InputError(f"{name} is not a base in upstream.lock", hint="It names a patch.")
         older = len(self.names) - _SHOWN
         more = f" and {older} older ones" if older > 0 else ""
         locked = f"Locked are {', '.join(self.names[-_SHOWN:])}{more}. " if self.names else ""
-        raise InputError(
-            f"{name} is not a base in upstream.lock",
-            hint=f"{did_you_mean(name, self.names) or locked.rstrip()} "
-            f"`patchq lock {name}` adds a base.".lstrip(),
-        )
+        last = name.rstrip("/").rpartition("/")[2]
+        if last in self.names:
+            hint = f"Did you mean {last}?"
+        elif name.endswith((".patch", ".diff")):
+            hint = f"It names a patch. {locked}"
+        else:
+            known = did_you_mean(name, self.names) or locked.rstrip()
+            hint = f"{known} `patchq lock {name}` adds a base."
+        raise NoSuchBaseError(name, hint=hint.strip())
 
     def base(self, name: str) -> Base:
         """The base ``name``; raises :class:`InputError` if there is none."""
