@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from commandline import CommandLine
+from miniature import MakeMiniature
+from workspaces import make_workspace
 
 from patchq.engine.series.lint import fix, lint, lint_workspace
 from patchq.engine.workspace.transaction import Transaction
@@ -270,3 +272,22 @@ def test_the_command_fails_on_errors_only_and_needs_no_upstream(
     assert fixed.stderr == "patchq: repaired v1/a.patch\n"
     assert patchq("lint", "v9", cwd=workspace.root).returncode == 2
     assert not (workspace.store_path).exists()
+
+
+def test_a_nul_byte_in_a_hunk(patchq: CommandLine, miniature: MakeMiniature) -> None:
+    """It stays, and import and lint say so: an editor shows nothing of it."""
+    upstream = miniature()
+    upstream.commit("Start", {"a.py": "a = 1\nb = 2\n"})
+    upstream.tag("v1")
+    raw = upstream.patch("v1", {"a.py": "a = 1\nb = 'NUL'\n"}).replace(b"NUL", b"x\0y")
+    root = make_workspace(upstream, {}, bases=("v1",)).root
+    (root / "nul.patch").write_bytes(raw)
+    words = "a.py: 1 line of its hunks with a NUL byte: kept as it is, but git takes"
+    done = patchq("import", "nul.patch", "--tag", "v1", cwd=root)
+    assert done.returncode == 0
+    assert words in done.stderr
+    assert (root / "series" / "v1" / "nul.patch").read_bytes() == raw
+    done = patchq("lint", cwd=root)
+    line = raw.split(b"\n").index(b"+b = 'x\0y'") + 1
+    assert f"series/v1/nul.patch:{line}: warning: {words}" in done.stdout
+    assert "[nul-byte]" in done.stdout

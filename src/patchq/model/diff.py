@@ -8,7 +8,7 @@ worse, silently leave out.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
@@ -67,6 +67,16 @@ class Hunk:
     def postimage(self) -> tuple[bytes, ...]:
         """The lines it leaves: context and added."""
         return tuple(line[1:] for line in self.lines if line[:1] != b"-")
+
+    @property
+    def numbered(self) -> Iterator[tuple[int, bytes]]:
+        """``lines``, each with the line that it is in the bytes given to scan."""
+        number = self.line
+        for content in self.lines:
+            number += 1
+            yield number, content
+            if not content.endswith(b"\n"):
+                number += 1  # "\\ No newline at end of file" stands between
 
     @property
     def removed(self) -> tuple[bytes, ...]:

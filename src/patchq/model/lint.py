@@ -37,6 +37,7 @@ class Code(Enum):
     UNKNOWN_TARGET = "unknown-target"
     NEVER_APPLIED = "never-applied"
     TRAILING_BLANKS = "trailing-blanks"
+    NUL_BYTE = "nul-byte"
     NOT_FOR_QUILT = "not-for-quilt"
     NO_RECORD = "no-record"
 

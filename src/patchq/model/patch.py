@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -16,6 +16,7 @@ from patchq.errors import InputError, Where
 from patchq.model.diff import NAMED_HINT, FileChange, scan
 from patchq.model.diff_layout import HunkSpan, find_diff, laid_out, names_only, split_lines
 from patchq.model.header import Header, read_header
+from patchq.model.words import counted
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,25 @@ def read_patch(
             hint="A patch is a unified diff, as git diff, git format-patch and diff -u write it.",
         )
     return patch
+
+
+def nul_bytes(patch: Patch) -> Iterator[tuple[int, str]]:
+    """The first line of each file that has a NUL byte in a hunk, and words for it.
+
+    Raises :class:`InputError` if the diff is malformed.
+    """
+    if b"\0" not in patch.diff:
+        return
+    above = patch.head.count(b"\n")
+    for change in patch.files:
+        lines = [line for hunk in change.hunks for line, text in hunk.numbered if b"\0" in text]
+        if lines:
+            name = change.new or change.old
+            yield (
+                above + lines[0],
+                f"{name}: {counted(len(lines), 'line')} of its hunks with a NUL byte: kept as it "
+                "is, but git takes such a file for a binary one",
+            )
 
 
 def _check_named(patch: Patch, where: Where) -> None:

@@ -34,7 +34,7 @@ from patchq.git.mail import MailedChange, author_of
 from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
 from patchq.model.ids import TreeId
-from patchq.model.patch import Patch, read_patch, repair
+from patchq.model.patch import Patch, nul_bytes, read_patch, repair
 from patchq.model.retired import Lineage, provided_by_upstream
 from patchq.model.series import Guard, Series, SeriesEntry, check_name
 from patchq.model.workspace import SeriesDirectory
@@ -191,6 +191,7 @@ class Importer:
                     Notice(Where(given.place), text)
                     for text in (
                         *_remarks(fit, date),
+                        *(text for _, text in nul_bytes(fit.reading)),
                         *self._ends.remarks(fit.reading),
                         *settles(self._directory, given.name),
                     )

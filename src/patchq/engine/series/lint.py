@@ -15,12 +15,12 @@ from difflib import get_close_matches
 from patchq.engine.series.continuity import gaps
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
-from patchq.model.diff import ChangeKind, FileChange, Hunk
+from patchq.model.diff import ChangeKind, FileChange
 from patchq.model.header import PREDICATE_FIELDS, Header, description
 from patchq.model.header_lines import Trailer
 from patchq.model.header_message import HeaderForm
 from patchq.model.lint import Code, Finding, Severity
-from patchq.model.patch import Patch, repair
+from patchq.model.patch import Patch, nul_bytes, repair
 from patchq.model.predicate import Predicate, PredicateKind, parse_predicate
 from patchq.model.retired import provided_by_upstream
 from patchq.model.series import Series, SeriesEntry
@@ -358,7 +358,9 @@ def _check_blanks(subject: _Subject) -> Iterator[Finding]:
         head + line
         for change in subject.patch.files
         for hunk in change.hunks
-        for line in _blank_ends(hunk)
+        for line, content in hunk.numbered
+        # a carriage return is part of the ending
+        if content[:1] == b"+" and content.rstrip(b"\r\n").endswith((b" ", b"\t"))
     ]
     if found:
         noun = "line ends" if len(found) == 1 else "lines end"
@@ -366,15 +368,11 @@ def _check_blanks(subject: _Subject) -> Iterator[Finding]:
         yield subject.finding(Severity.NOTICE, Code.TRAILING_BLANKS, text, found[0])
 
 
-def _blank_ends(hunk: Hunk) -> Iterator[int]:
-    """The lines of added lines that end in blanks; a carriage return is part of the ending."""
-    line = hunk.line
-    for content in hunk.lines:
-        line += 1
-        if content[:1] == b"+" and content.rstrip(b"\r\n").endswith((b" ", b"\t")):
-            yield line
-        if not content.endswith(b"\n"):
-            line += 1  # "\ No newline at end of file" stands between
+def _check_nul(subject: _Subject) -> Iterator[Finding]:
+    if _error(subject.patch) is not None:
+        return
+    for line, text in nul_bytes(subject.patch):
+        yield subject.finding(Severity.WARNING, Code.NUL_BYTE, text, line)
 
 
 def _check_quilt(subject: _Subject) -> Iterator[Finding]:
@@ -408,5 +406,6 @@ _CHECKS: tuple[Callable[[_Subject], Iterator[Finding]], ...] = (
     _check_end,
     _check_requirements,
     _check_blanks,
+    _check_nul,
     _check_quilt,
 )
