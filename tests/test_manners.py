@@ -196,6 +196,35 @@ def test_what_looks_at_every_base_names_those_that_are_not_fetched(
     assert "not-fetched" not in patchq("report", "--all", cwd=root).stdout
 
 
+def test_a_base_is_not_judged_without_the_one_before_it(
+    patchq: CommandLine, miniature: MakeMiniature
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start", {"a.txt": "a\n"})
+    upstream.branch("old")
+    upstream.commit("Old", {"b.txt": "b\n"}, branch="old")
+    upstream.tag("v1", at="old")
+    upstream.commit("New", {"c.txt": "c\n"})
+    upstream.tag("v2")
+    made = make_workspace(upstream, {"p.patch": upstream.patch("v1", {"a.txt": "A\n"})})
+    lock = made.lock_path.read_text().replace(str(upstream.path), upstream.path.as_uri())
+    made.lock_path.write_text(lock)
+    assert patchq("fetch", "v2", cwd=made.root).returncode == 0
+    told = patchq("why", "p", cwd=made.root).stdout
+    assert re.search(r"not-fetched  v2  \S+\n    not judged without v1\n", told)
+
+
+def test_what_was_said_is_not_said_again_after_fetching(
+    patchq: CommandLine, upstream: Miniature, tmp_path: Path
+) -> None:
+    made = make_workspace(upstream, {}, bases=("v1", "v2", "v3"), root=tmp_path / "fresh")
+    lock = made.lock_path.read_text().replace(str(upstream.path), upstream.path.as_uri())
+    made.lock_path.write_text(lock)
+    done = patchq("next", cwd=made.root)
+    assert "patchq: fetching v" in done.stderr
+    assert done.stderr.count("upstream has no tag after those of the lock") == 1
+
+
 def test_a_base_that_cannot_be_fetched_is_named(
     patchq: CommandLine, upstream: Miniature, tmp_path: Path
 ) -> None:

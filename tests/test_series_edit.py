@@ -347,10 +347,10 @@ def test_hunks_are_split_off(big: Bench) -> None:
 def test_what_cannot_be_split_is_refused(big: Bench) -> None:
     before = big.files()
     for take, words in (
-        (["c.txt"], "there is no c.txt in it"),
+        (["c.txt"], "it touches no file or directory c.txt"),
         (["a.txt:7"], "there is no hunk 7 of a.txt"),
         (["*"], "that is all of big.patch"),
-        (["a.txt:x,1"], "there is no a.txt:x,1"),
+        (["a.txt:x,1"], "it touches no file or directory a.txt:x,1"),
     ):
         options = [word for part in take for word in ("--take", part)]
         assert words in big.run("split", "big.patch", *options, "--into", "x", code=2)

@@ -14,7 +14,7 @@ from patchq.cli.session import session
 def fold(
     context: typer.Context,
     into: Annotated[str, typer.Argument(metavar="PATCH", help="The patch to fold into.")],
-    names: Annotated[list[str], typer.Argument(metavar="PATCH...", help="The patches to fold.")],
+    names: Annotated[list[str], typer.Argument(metavar="PATCH", help="The patches to fold.")],
     tag: TagOption = None,
     dry_run: DryRun = False,
     json: Json = False,

@@ -78,9 +78,16 @@ def start(
     if verbose:
         show_git_commands()
     _leave_deleted_directory(directory)
-    run = Session(directory, upstream, debug, quiet=quiet, words=context.meta.get(WORDS, ()))
-    if isinstance(context.obj, list):
-        context.obj.append(run)
+    started = context.obj if isinstance(context.obj, list) else []
+    run = Session(
+        directory,
+        upstream,
+        debug,
+        quiet=quiet,
+        words=context.meta.get(WORDS, ()),
+        before=frozenset(words for each in started for words in each.said),
+    )
+    started.append(run)
     context.obj = run
     if context.invoked_subcommand is None:
         _bare(context)

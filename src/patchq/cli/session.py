@@ -44,6 +44,9 @@ class Session:
     debug: bool
     quiet: bool = False
     words: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
+    """What was said already, before the command was begun again."""
+    said: set[str] = field(default_factory=set, compare=False)
     _shown: list[Bar] = field(default_factory=list, compare=False)
 
     @cached_property
@@ -125,9 +128,9 @@ class Session:
 
     def notice(self, text: str) -> None:
         """Say something on stderr that is neither result nor error."""
-        if self.quiet:
-            return
-        typer.echo(f"patchq: {spelled(text)}", err=True)
+        self.said.add(text)
+        if not self.quiet and text not in self.before:
+            typer.echo(f"patchq: {spelled(text)}", err=True)
 
     def say_notes(self, notes: Iterable[str]) -> None:
         """Say what an edit has to say; what stays true after it, once a workspace."""

@@ -50,7 +50,7 @@ MARKS: dict[str, Mark] = {
         Mark(NEEDED_WORD, NEEDED, "not covered, but a built wheel still has what it takes out"),
         Mark(DROPPED_WORD, DROPPED, "left out by a decision"),
         Mark(NEW_WORD, NEW, "joined the series here"),
-        Mark(UNFETCHED_WORD, UNFETCHED, "not judged: the base is not in the upstream store"),
+        Mark(UNFETCHED_WORD, UNFETCHED, "not judged: it, or the base before it, is not fetched"),
     )
 }
 

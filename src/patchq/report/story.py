@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from patchq.model.verdict import Action, Column, EvidenceKind, HunkOutcome, PatchReport, Story
-from patchq.report.cells import Cell, cell
+from patchq.report.cells import UNFETCHED_WORD, Cell, cell
 from patchq.report.commit import SHORT_ID, commit_of
 from patchq.report.document import render_document
 from patchq.report.jsonreport import patch_fields
@@ -83,6 +83,8 @@ def _write_chapter(writer: Writer, chapter: Cell) -> None:
         (day(column.date), "dim"),
     )
     writer.line(head)
+    if mark.word == UNFETCHED_WORD and column.unfetched != (column.base,):
+        writer.words(f"not judged without {' and '.join(column.unfetched)}", INDENT)
     if chapter.remembered:
         writer.words(remembered_words(chapter.remembered), INDENT)
     if chapter.patch:

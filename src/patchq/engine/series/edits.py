@@ -358,11 +358,13 @@ def _divide(
         found = [unit for unit in units if _matches(unit, part)]
         missing = part.hunks - {index for unit in found for index in unit.hunks}
         if not found or missing:
-            what = f"hunk {min(missing)} of {part.pattern}" if missing else part.pattern
             raise InputError(
-                f"there is no {what} in it that stands by itself",
+                f"there is no hunk {min(missing)} of {part.pattern} that can be taken by itself"
+                if missing
+                else f"it touches no file or directory {part.pattern}",
                 where=patch.where or Where(patch.name),
-                hint=f"`patchq show {patch.name}` lists them; whole files can be taken.",
+                hint=f"`patchq show {patch.name}` lists files and hunks; --take is given "
+                "PATH or PATH:1,3-4.",
             )
         taken += [unit for unit in found if unit not in taken]
     rest = [unit for unit in units if unit not in taken]
