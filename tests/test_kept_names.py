@@ -52,6 +52,10 @@ OPTIONS = "add_library(core a.c)\ntarget_compile_options(core PRIVATE LINE)\nuse
 MAKE = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\tar\n"
 RULE = "all: lib\n\tcc\n\nlib:\n\tar\n\tLINE\n\tranlib\n"
 YAML = "on: push\njobs:\n  build:\n    steps:\n    - run: a\n    - run: LINE\n    - run: b\n"
+FLOW = (
+    "on: push\nenv:\n  A: 1\n  LINE: 2\njobs:\n  build:\n    steps:\n    - run: make all\n"
+    "    - run: |\n        one\n        pip install .\n"
+)
 JSON = '{\n  "a": {\n    "x": 1,\n    "LINE": 2,\n    "y": 3\n  },\n  "b": [\n    4\n  ]\n}\n'
 ENTRY = "[[d]]\nx = 1\nLINE = 2\n[d.x]\ny = 1\n[e]\nz = 1\n"
 TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
@@ -180,6 +184,8 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ("Makefile", RULE, "\tranlib\n", "\tranlib\n\nlib:\n\tninja\n"),
         # keys
         ("f.yaml", YAML, "    - run: b\n", "    - run: b\n  build:\n    steps: []\n"),
+        ("f.yaml", FLOW, "run: make", "run: LINE=9 make"),
+        ("f.yaml", FLOW, "        pip", "        env -u LINE pip"),
         ("f.json", JSON, '    "y": 3\n', '    "y": 3,\n    "LINE": 4\n'),
         ("f.json", JSON, '  "b": [', '  "a": {},\n  "b": ['),
         ("f.ini", TOML, "[b]", "[c]\n[a]\nLINE = 3\n[b]"),
@@ -333,6 +339,9 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("Makefile", RULE, "lib", "archive"),
         ("f.yaml", YAML, "    - run: b\n", "    - run: b\n  test:\n    steps:\n    - run: LINE\n"),
         ("f.yaml", YAML, "    - run: b\n", "    - run: b\n---\njobs:\n  build: x\n"),
+        ("f.yaml", FLOW, "run: make", "run: LINE=9 ninja\n    - run: make"),
+        ("f.yaml", FLOW, "run: make", "run: A=9 make"),
+        ("f.yaml", FLOW, "run: make", "name: LINE=9 make\n      run: make"),
         ("f.json", JSON, '  "b": [', '  "c": {\n    "LINE": 4\n  },\n  "b": ['),
         ("f.toml", TOML, "[b]", "[c]\nLINE = 3\n[[d]]\nLINE = 1\n[[d]]\nLINE = 2\n[b]"),
         ("f.toml", ENTRY, "\n[e]", "\n[[d]]\nLINE = 3\n[d.x]\ny = 2\n[e]"),

@@ -69,8 +69,9 @@ def is_narrowed(before: frozenset[bytes], now: frozenset[bytes]) -> bool:
 
 def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
     """The line that begins a branch, and those of the branches before it."""
-    if _BRANCH.match(lines[head]) or _LOOP.match(lines[head]):
-        yield head
+    if not (_BRANCH.match(lines[head]) or _LOOP.match(lines[head])):
+        return
+    yield head
     column = _column(lines[head])
     for at in range(head - 1, -1, -1):
         if not _OTHERWISE.match(lines[head]) or (lines[at].strip() and _column(lines[at]) < column):

@@ -25,10 +25,10 @@ class Bound:
 
     def takes(self, other: Bound) -> bool:
         """Whether it takes the name from ``other``, which stands above, in every case."""
-        return (
+        return bool(
             self.replaces
             and self.name == other.name
             and self.first > other.last
-            and self.scope == other.scope <= len(self.block)
+            and (self.command or self.scope == other.scope <= len(self.block))
             and set(self.block).issubset(other.block)
         )

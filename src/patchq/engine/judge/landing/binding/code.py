@@ -62,7 +62,7 @@ _WORD = re.compile(
 _GIVEN = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _UNSET_FOR = re.compile(r"(?:-u|--unset=?)(\w*)$")
 _BEFORE_A_COMMAND = re.compile(
-    r"if|then|el(?:if|se)|while|until|do|[{!]|exec|sudo|time|nice|RUN|env|-.*"
+    r"if|then|el(?:if|se)|while|until|do|[{!]|exec|sudo|time|nice|RUN|(?:run|script):|[|>]|env|-.*"
 )
 _MAKES = frozenset({"make", "gmake", "$(MAKE)", "${MAKE}"})
 
@@ -116,7 +116,7 @@ def bound_in_shell(path: str, text: bytes) -> Iterator[Bound]:
         else:
             # what a function gives to a command counts wherever that is
             own = tuple(each for each in block if each not in functions)
-            yield from _for_commands(lines, number, own)
+            yield from for_commands(lines, number, own)
 
 
 def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
@@ -125,7 +125,7 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
     for number, line in enumerate(lines):
         block = blocks.around(number)
         if line.startswith("\t"):
-            yield from _for_commands(lines, number, block)
+            yield from for_commands(lines, number, block)
         elif match := _MADE.match(line):
             fresh = _reads(match[1]).search(match[2]) is None
             yield Bound(match[1], number, number, block, replaces=fresh)
@@ -151,7 +151,7 @@ def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
             if instruction == "FROM":
                 stage = number
             elif instruction == "RUN":
-                yield from _for_commands(lines, number, (stage,), 1)
+                yield from for_commands(lines, number, (stage,), 1)
             elif instruction == "ENV" and len(words) > 2 and "=" not in words[1]:
                 yield Bound(words[1], number, number, (stage,), 1)
         for match in map(_GIVEN.fullmatch, _WORD.findall(line) if instruction == "ENV" else ()):
@@ -160,7 +160,7 @@ def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
                 yield Bound(match[1], number, number, (stage,), 1, replaces=fresh)
 
 
-def _for_commands(
+def for_commands(
     lines: Sequence[str], number: int, block: tuple[int, ...], scope: int = 0
 ) -> Iterator[Bound]:
     """The variables that commands get, or do not get: ``X=9 make``, ``env -u X make``, and what

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from patchq.engine.judge.landing.binding.bound import Bound
+from patchq.engine.judge.landing.binding.code import for_commands
 
 _KEY = re.compile(r"[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:(?:\s|$)")
 _SECTION = re.compile(r"\s*(\[\[?)([^\]]+)\]")
@@ -29,6 +30,8 @@ def keys_by_indentation(_path: str, text: bytes) -> Iterator[Bound]:
         said = line.strip()
         if not said or said.startswith("#"):
             continue
+        if "=" in line or "-u" in line:
+            yield from for_commands(lines, number, ())  # of those that a workflow runs
         column = len(line) - len(line.lstrip())
         yield from closed(column, item=said.startswith("- "))
         last = number
