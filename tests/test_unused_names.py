@@ -187,6 +187,8 @@ LATE = MACRO.replace("#define s", "#ifdef X\n#define s")
 FAR = "source /opt/x/setvars.sh"
 BUILD = "#!/bin/sh\none\ntwo\nthree\nbuild() {\n\tmake\n}\nbuild\n"
 EXPORTED = BUILD.replace("two\n", "two\nexport ARCH=12.1\n")
+MAKE_IN = "A = 1\nARCH = 12.1\ninclude ci.mk\n\nall:\n\tcc\n"
+LISTED = "project(x)\nset(A 1)\nset(ARCH 90 121)\nset(B 2)\nadd_library(x ${ARCH})\n"
 
 
 @pytest.mark.parametrize(
@@ -241,6 +243,12 @@ EXPORTED = BUILD.replace("two\n", "two\nexport ARCH=12.1\n")
             {"more.sh": "MORE=1\nARCH=9.0\n"},
             False,
         ),
+        # so does make, and CMake
+        ({"Makefile": "A = 1\nARCH = 12.1\n\nall:\n\tcc\n"}, {"Makefile": MAKE_IN}, False),
+        ({"Makefile": MAKE_IN.replace("ci", "env")}, {"env.mk": "ARCH ?= 9\n"}, True),
+        ({"CMakeLists.txt": LISTED}, {"CMakeLists.txt": LISTED + "include(ci/env.cmake)\n"}, False),
+        ({"CMakeLists.txt": LISTED}, {"CMakeLists.txt": "include(ci/env.cmake)\n" + LISTED}, True),
+        ({"CMakeLists.txt": LISTED}, {"CMakeLists.txt": LISTED + "include(CTest)\n"}, True),
     ],
 )
 def test_what_a_file_that_is_taken_in_changes(
@@ -250,7 +258,10 @@ def test_what_a_file_that_is_taken_in_changes(
     path = next(iter(fixed))
     start = {"src/c.c": C, "src/net.h": NET, "main.c": MAIN, "t.c": "int set_timeout();\n"}
     scripts = {"b.sh": BUILD, "more.sh": "MORE=1\n", "ci/env.sh": "ARCH=9.0\nunset B\n"}
-    upstream.commit("Start (#1)", {**start, **scripts, "env.sh": "export ARCH=9.0\n"})
+    scripts |= {"env.sh": "export ARCH=9.0\n", "ci.mk": "ARCH := 9\n", "env.mk": "B = 1\n"}
+    builds = {"ci/env.cmake": "set(ARCH 90)\n", "Makefile": "A = 1\nARCH = 9\n\nall:\n\tcc\n"}
+    builds["CMakeLists.txt"] = LISTED.replace(" 121", "")
+    upstream.commit("Start (#1)", {**start, **scripts, **builds})
     upstream.tag("v1")
     patch = upstream.patch("v1", {path: fixed[path]})
     upstream.commit("Fix it (#2)", fixed)

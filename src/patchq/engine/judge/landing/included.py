@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from patchq.engine.judge.landing.file_lines import file_lines
 from patchq.engine.judge.landing.hunk_history import HunkHistory
@@ -25,8 +24,6 @@ from patchq.git.objects import Entry
 from patchq.git.search import count_part, files_with_words
 from patchq.model.ids import TreeId
 
-_MACRO = re.compile(rb"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
-_SET = re.compile(rb"(?:^[ \t]*|\bexport[ \t]+|;[ \t]*)(\w+)(?==)|\bunset[ \t]+(\w+)", re.MULTILINE)
 _KNOWN_END = re.compile(r"[^\s\"'`$(){}]*$")
 """What is known of a path behind the last variable in it."""
 _OF_OTHERS = re.compile(r"bin/activate$|\.cargo/env$")
@@ -77,7 +74,7 @@ class Included:
                 for tree, said in ((then, text), (new, now))
             )
             had, has = (
-                [file for file in files.elements() if self._remakes(file, name, lines.kind)]
+                [file for file in files.elements() if self._remakes(file, name)]
                 for files in (before - after, after - before)
             )
             if len(has) > len(had):
@@ -96,8 +93,11 @@ class Included:
         self, tree: TreeId, text: bytes, paths: tuple[str, str], name: str
     ) -> Iterator[_File]:
         """The files that a text at one of ``paths`` takes in, and that may remake ``name``."""
-        for said in file_lines(paths[0], text).names.taken_in(name):
-            yield self._file(tree, said, paths)
+        names = file_lines(paths[0], text).names
+        for said in names.taken_in(name):
+            file = self._file(tree, said, paths)
+            if file.entry or names.is_script:
+                yield file
 
     def _file(self, tree: TreeId, said: str, paths: tuple[str, str]) -> _File:
         """The file that ``said`` names: beside the one that says it, or the only one so called."""
@@ -118,17 +118,18 @@ class Included:
             found.setdefault(posixpath.basename(path), []).append(path)
         return found
 
-    def _remakes(self, file: _File, name: str, kind: Family) -> bool:
-        """Whether a file gives ``name`` another meaning; of one that is not in the tree, nobody
-        knows, unless it is a header: that of a library was there before."""
+    def _remakes(self, file: _File, name: str) -> bool:
+        """Whether a file gives ``name`` another meaning, on no condition; of a script that is not
+        in the tree nobody knows."""
         if file.entry is None:
-            return kind is not Family.C and not _OF_OTHERS.search(file.path)
+            return not _OF_OTHERS.search(file.path)
         text = self._objects.blob(file.entry)
-        if kind is not Family.C:
-            return name.encode() in chain.from_iterable(_SET.findall(text))
-        return name.encode() in _MACRO.findall(text) and any(
-            not each.block for each in file_lines(file.path, text).names.macros(name)
-        )
+        if name.encode() not in text:
+            return False
+        names = file_lines(file.path, text).names
+        if not names.are_known:
+            names = file_lines(f"{file.path}.sh", text).names
+        return any(not each.block for each in names.taking(name))
 
     def _since(self, file: _File, paths: tuple[str, str], name: str) -> CommitInfo | None:
         """The commit since which a file is taken in, and remakes ``name``."""
@@ -137,7 +138,7 @@ class Included:
             texts = (self._objects.content(commit.tree, path) for path in paths)
             text = next((each for each in texts if each is not None), b"")
             return any(
-                each.path == file.path and self._remakes(each, name, family(paths[0]))
+                each.path == file.path and self._remakes(each, name)
                 for each in self._taken_in(commit.tree, text, paths, name)
             )
 

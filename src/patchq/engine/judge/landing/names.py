@@ -73,11 +73,21 @@ class FileNames:
             return set()
         return set(_WORD.findall(_NO_CODE.sub("", self._lines[number])))
 
+    @property
+    def are_known(self) -> bool:
+        """Whether files of this kind are read."""
+        return _reader(self._path, self._text) is not None
+
+    @property
+    def is_script(self) -> bool:
+        """Whether a shell reads the file: what it takes in may be in no tree."""
+        return _reader(self._path, self._text) is bound_in_shell
+
     def lent(self, number: int) -> set[str]:
         """What a line uses or sets that a file may remake which this one takes in."""
-        if not is_shell(self._path, self._text):
+        if _reader(self._path, self._text) not in (bound_in_cmake, bound_in_make, bound_in_shell):
             return self.uses(number)
-        return {each.name for each in self._around(number) if not each.name.endswith(")")}
+        return {each.name for each in self._around(number) if _WORD.fullmatch(each.name)}
 
     def taken_in(self, name: str) -> Iterator[str]:
         """The files that are taken in on no condition, by a shell below what sets ``name``."""
@@ -90,9 +100,9 @@ class FileNames:
             if takes:
                 yield each.name.removeprefix(TAKES_IN)
 
-    def macros(self, name: str) -> list[Bound]:
-        """Where a macro of some name is made, or ended."""
-        return [each for each in self._by_name.get(name, ()) if each.replaces]
+    def taking(self, name: str) -> list[Bound]:
+        """What makes something else of a name, for all: in C a macro, or the end of one."""
+        return [each for each in self._by_name.get(name, ()) if each.replaces and not each.command]
 
     def _taken(self, number: int, around: Sequence[Bound], then: FileNames) -> int:
         """How often other lines take one of these names, for all or for a command that was there
@@ -114,7 +124,7 @@ class FileNames:
             and not each.first <= number <= each.last
             and block.issuperset(each.block)
             for name in self.uses(number) | functions
-            for each in self.macros(name)
+            for each in self.taking(name)
         )
 
     @cached_property

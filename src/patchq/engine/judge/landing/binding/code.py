@@ -46,14 +46,17 @@ def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
 
 _TARGET = re.compile(r"target_(\w+)")
 _PROPERTY = re.compile(r"\b(?:PROPERTIES|PROPERTY)\s+(\w+)")
+_PROPERTY_OF = re.compile(r"\(\s*TARGET\s+(\S+)\s+(?:\w+\s+)*PROPERTY\s+(\w+)")
 _VARIABLE = re.compile(
-    r"[ \t]*(?:(?:export|readonly|declare|typeset)[ \t]+(?:-\w+[ \t]+)*)?(\w+)="
+    r"[ \t]*(?:(?:export|readonly|declare|typeset|local)[ \t]+(?:-\w+[ \t]+)*)?(\w+)="
     r"(?:[^\s\"'();&|]|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^)]*\))*[ \t]*(?:[;#].*)?"
 )
 _UNSET = re.compile(r"[ \t]*(?:unset|export[ \t]+-n)[ \t]+(?:-[fv][ \t]+)?(\w[\w \t]*)")
 _SOURCES = re.compile(r"[ \t]*(?:\.|source)[ \t]+(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _FUNCTION = re.compile(r"[ \t]*(?:function[ \t]+([\w:.-]+)|([\w:.-]+)[ \t]*\([ \t]*\))[ \t({]*")
 _MADE = re.compile(r"(?:override[ \t]+|export[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|!)=(.*)")
+_UNMADE = re.compile(r"(?:override[ \t]+)?(?:undefine|unexport)[ \t]+([\w.-]+)[ \t]*$")
+_INCLUDES = re.compile(r"[-s]?include[ \t]+([^#=:]+)$")
 _MADE_FOR = re.compile(r"([^\s:#=$]+)[ \t]*:[ \t]*(?:private[ \t]+)?" + _MADE.pattern)
 _RULE = re.compile(r"([^\s:#=.$][^\s:=$]*)[ \t]*:(?![=])")
 _WORD = re.compile(
@@ -88,6 +91,11 @@ def bound_in_cmake(path: str, text: bytes) -> Iterator[Bound]:
             yield Bound(each.argument, first, last, block, scope, replaces=fresh)
         elif target:
             yield Bound(f"{each.argument} {target[1].upper()}", first, last, block, replaces=False)
+        elif each.name == "include" and each.argument.strip('"').endswith(".cmake"):
+            yield Bound(TAKES_IN + each.argument.strip('"'), first, last, block, scope, holds=False)
+        elif each.name == "set_property" and (match := _PROPERTY_OF.search(said)):
+            fresh = "APPEND" not in said
+            yield Bound(f"{match[1]} {match[2]}", first, last, block, replaces=fresh)
         elif each.name == "set_target_properties":
             for match in _PROPERTY.finditer(said):
                 yield Bound(f"{each.argument} {match[1]}", first, last, block)
@@ -129,6 +137,13 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
         elif match := _MADE.match(line):
             fresh = _reads(match[1]).search(match[2]) is None
             yield Bound(match[1], number, number, block, replaces=fresh)
+        elif match := _INCLUDES.match(line):
+            yield from (
+                Bound(TAKES_IN + file, number, number, block, holds=False)
+                for file in match[1].split()
+            )
+        elif match := _UNMADE.match(line):
+            yield Bound(match[1], number, number, block)
         elif match := _MADE_FOR.match(line):
             fresh = _reads(match[2]).search(match[3]) is None
             made_for = f"{match[1]}:"
