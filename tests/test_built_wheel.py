@@ -93,6 +93,9 @@ def evidence(patchq: CommandLine, workspace: Workspace) -> dict[str, list[tuple[
     )
     patches: list[dict[str, Any]] = report["patches"]
     assert {patch["verdict"] for patch in patches} == {"not-covered"}
+    told = run(patchq, workspace, "-q", "why", patches[0]["name"], "--onto", "v2")
+    assert " → not covered\n" in told  # it may be there
+    assert "nowhere" not in told
     return {
         patch["name"]: [(e["kind"], e["text"]) for e in patch["evidence"][1:]] for patch in patches
     }

@@ -7,13 +7,21 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from patchq.model.verdict import Action, Column, EvidenceKind, HunkOutcome, PatchReport, Story
+from patchq.model.verdict import (
+    Action,
+    Column,
+    EvidenceKind,
+    HunkOutcome,
+    PatchReport,
+    PathChange,
+    Story,
+)
 from patchq.report.cells import UNFETCHED_WORD, Cell, cell
 from patchq.report.commit import SHORT_ID, commit_of
 from patchq.report.document import render_document
 from patchq.report.jsonreport import patch_fields
 from patchq.report.sections import remembered_words
-from patchq.report.summary import state
+from patchq.report.summary import missing_path, state
 from patchq.report.terminal import INDENT, Writer
 from patchq.report.text import day
 
@@ -108,15 +116,15 @@ def _write_patch(writer: Writer, patch: PatchReport, *, judged: bool) -> None:
         if commit := commit_of(evidence):
             writer.commit(commit, INDENT + 2)
     for change in patch.paths:
-        writer.words(_path(change.old, change.new), INDENT, style="dim")
+        writer.words(_path(patch, change), INDENT, style="dim")
         for words in _hunks([hunk for hunk in patch.hunks if hunk.file == change.old]):
             writer.words(words, INDENT + 2, style="dim")
 
 
-def _path(old: str, new: str | None) -> str:
-    if new is None:
-        return f"{old} → nowhere"
-    return old if old == new else f"{old} → {new}"
+def _path(patch: PatchReport, change: PathChange) -> str:
+    if change.new is None:
+        return f"{change.old} → {missing_path(patch)}"
+    return change.old if change.old == change.new else f"{change.old} → {change.new}"
 
 
 def _hunks(hunks: Sequence[HunkOutcome]) -> Iterator[str]:

@@ -38,3 +38,8 @@ def state(patch: PatchReport) -> str:
     if patch.age > 1:
         parts.append(f"age {patch.age}")
     return ", ".join(parts)
+
+
+def missing_path(patch: PatchReport) -> str:
+    """What to say of a path that the new base does not have; an archive may only not cover it."""
+    return "not covered" if patch.verdict is Verdict.NOT_COVERED else "nowhere"
