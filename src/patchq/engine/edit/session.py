@@ -166,8 +166,9 @@ def _with_requirements(directory: SeriesDirectory, error: PatchRefusedError) -> 
     absent = [name for name in patch.header.requires if name not in directory.series.names]
     if not absent:
         return error
+    verb = "is" if len(absent) == 1 else "are"
     return InputError(
-        f"{patch.name} requires {', '.join(absent)}, which is not in the series",
+        f"{patch.name} requires {', '.join(absent)}, which {verb} not in the series",
         where=patch.where,
         hint="`patchq backport` and `patchq import` bring a patch into a series.",
     )
