@@ -299,6 +299,7 @@ def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
         LandedState.REWRITTEN,
         LandedState.UNTRACED,
         LandedState.HALF,
+        LandedState.GONE,
         LandedState.ELSEWHERE,
     }
     part = fate is LandedState.OVERRULED if end is MergeState.EMPTY else fate in since
@@ -362,6 +363,8 @@ def test_what_was_taken_out_is_told_of_the_commit_that_did_it() -> None:
     [
         ((LandedState.THERE,), "are in v2"),
         ((LandedState.THERE, LandedState.HALF), "landed here; part was removed again"),
+        ((LandedState.THERE, LandedState.GONE), "landed here; part was removed again"),
+        ((LandedState.GONE, LandedState.GONE), "landed here; they were removed again"),
         ((LandedState.THERE, LandedState.ELSEWHERE), "landed here; what they "),
         ((LandedState.HALF, LandedState.ELSEWHERE), "landed here; part was removed again"),
         ((LandedState.THERE, LandedState.REWRITTEN), "landed here; their lines were rewritten"),

@@ -895,7 +895,7 @@ def test_who_named_a_file_last_under_another_name(miniature: MakeMiniature) -> N
 # Conditions, as the lines landed
 
 GATED = (
-    "def f(p):\n    if p.on:\n        a(p)\n        b(p)\n        c(p)\n        d(p)\n        "
+    "def f(p):\n    if p.on:\n        a(p)\n        b(p)\n        c(p)\n        d(p)\n"
     "        e(p)\n        g(p)\n        line(p, 0)\n        h(p)\n        i(p)\n    return p\n"
 )
 LINE = ("line(p, 0)", "line(p, 1)")

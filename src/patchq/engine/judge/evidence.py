@@ -23,6 +23,7 @@ from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Evidence, EvidenceKind
 from patchq.model.words import counted, some
 
+_TAKEN = (LandedState.UNDONE, LandedState.HALF, LandedState.GONE)
 _SUBJECT = 50
 """So long is the subject of a commit that is only mentioned."""
 
@@ -107,7 +108,9 @@ class EvidenceMaker:
             text = f"{count} of {total} hunks are in {self._span.new.name}"
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
-            elif any(trail.fate is LandedState.HALF for trail in group):
+            elif all(trail.fate is LandedState.GONE for trail in group):
+                text = f"{count} of {total} hunks landed here; they were removed again"
+            elif any(trail.fate in (LandedState.HALF, LandedState.GONE) for trail in group):
                 text = f"{count} of {total} hunks landed here; part was removed again"
             elif any(trail.fate is LandedState.OVERRULED for trail in group):
                 text = (
@@ -141,7 +144,7 @@ class EvidenceMaker:
 
     def undone(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
         """The commits that took out again, or rewrote, what had landed or part of it."""
-        taken = [t for t in trails if t.fate in (LandedState.UNDONE, LandedState.HALF)]
+        taken = [t for t in trails if t.fate in _TAKEN]
         evidence = []
         for commit, group in by_commit((t.undone, t) for t in taken if t.undone):
             part = "part of " if all(t.fate is LandedState.HALF for t in group) else ""
@@ -155,9 +158,11 @@ class EvidenceMaker:
         for commit, group in by_commit((t.undone, t) for t in overruled):
             text = f"switched lines of {_hunks(group)} off, on a condition perhaps"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
-        changed = [t for t in trails if t.fate is LandedState.REWRITTEN and t.undone]
-        for commit, group in by_commit((t.undone, t) for t in changed):
-            text = f"rewrote lines of {_hunks(group)}"
+        changed = (LandedState.REWRITTEN, LandedState.UNTRACED)
+        ended = ((t.undone, t) for t in trails if t.fate in changed and t.undone)
+        for commit, group in by_commit(ended):
+            is_open = any(t.fate is LandedState.UNTRACED for t in group)
+            text = f"rewrote{', moved or removed' if is_open else ''} lines of {_hunks(group)}"
             evidence.append(self._ended(EvidenceKind.CONFLICTING_CHANGE, text, commit, group))
         return tuple(evidence)
 

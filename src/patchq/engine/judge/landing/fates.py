@@ -19,7 +19,7 @@ from patchq.engine.judge.landing.hunk_history import (
     entry_before,
     last_empty,
 )
-from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
+from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival, taken_out
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -33,7 +33,9 @@ _FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
 """A path, and its file without a change, as the change landed, and later."""
 
 
-_ENDED = frozenset({LandedState.REWRITTEN, LandedState.HALF, LandedState.UNDONE})
+_ENDED = frozenset(
+    {LandedState.REWRITTEN, LandedState.HALF, LandedState.UNTRACED, LandedState.UNDONE}
+)
 FATES = {
     Survival.WHOLE: LandedState.THERE,
     Survival.REWRITTEN: LandedState.REWRITTEN,
@@ -95,14 +97,44 @@ class Fates:
         ):
             change = _Change(trail.unit, self._inside(without.tree, then), then)
             if not without.clean:
-                fate = LandedState.UNTRACED
-            elif removal.clean and removal.tree == tree(end):
+                found.append(replace(trail, fate=LandedState.UNTRACED))
+                continue
+            if removal.clean and removal.tree == tree(end):
                 fate = LandedState.UNDONE
             else:
                 fate = FATES[self._survival(change, end)]
-            undone = self._undone_by(trail, change) if undoing and fate in _ENDED else None
-            found.append(replace(trail, fate=fate, undone=undone))
+            trail = replace(trail, fate=fate)
+            found.append(self._ended(trail, change, end) if undoing else trail)
         return found
+
+    def since(
+        self, trail: HunkHistory, step: CommitState, path: str, without: bytes, final: Entries
+    ) -> HunkHistory:
+        """``trail``, landed on ``step``, where its file ``path`` is ``without`` it but for that."""
+        entry = step.entries[path]
+        assert entry is not None
+        before = {path: Entry(entry.mode, self._objects.write_blob(without))}
+        change = _Change(trail.unit, before, {path: entry})
+        fate = FATES[self._survival(change, final)]
+        return self._ended(replace(trail, landed=step.commit, fate=fate), change, final)
+
+    def _ended(self, trail: HunkHistory, change: _Change, end: Entries) -> HunkHistory:
+        """``trail`` with the commit that ended it, if one did."""
+        by = self._undone_by(trail, change) if trail.fate in _ENDED else None
+        if by and trail.fate is LandedState.UNTRACED and self._is_gone(change, end, by):
+            return replace(trail, fate=LandedState.GONE, undone=by)
+        return replace(trail, undone=by)
+
+    def _is_gone(self, change: _Change, end: Entries, by: CommitInfo) -> bool:
+        """Whether all lines of a change were taken out by a commit that put them nowhere else."""
+        blob = self._objects.blob
+        lines = frozenset[bytes]().union(
+            *(
+                taken_out(path, blob(change.without.get(path)), blob(then), blob(end.get(path)))
+                for path, then in change.landed.items()
+            )
+        )
+        return bool(lines) and lines.isdisjoint(self._span.store.history.added_lines(by.oid))
 
     def is_in_effect(self, unit: Unit, final: Entries) -> bool:
         """Whether all that ``unit`` adds, and that is in its files at the end, may run there."""
@@ -166,6 +198,9 @@ class Fates:
         While nothing near it was edited, that is one question.
         """
         last = last_empty(trail.steps)
+        commits = [step.commit for step in trail.steps]
+        if last is None and trail.landed in commits:  # a landing that no merge shows
+            last = commits.index(trail.landed)
         if last is None:
             return None
         found, texts = None, TextCheck(self._objects)
@@ -176,7 +211,7 @@ class Fates:
                 is_whole[around] = self._is_whole(change, step.entries)
             if is_whole[around]:
                 break
-            if self._span.descends(step.commit.oid, trail.steps[last].commit.oid):
+            if self._span.descends(step.commit.oid, commits[last].oid):
                 found = step.commit
         return found
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from patchq.engine.judge.landing.fates import FATES
 from patchq.engine.judge.landing.file_lines import LineChange, edits
 from patchq.engine.judge.landing.headings import HEADED
 from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, text_before
-from patchq.engine.judge.landing.surviving_lines import survival
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.series.hunks import Unit
@@ -127,8 +125,7 @@ class HiddenLandings:
             made = _changes(path, text_before(self._objects, step, path), landed)
             without = _without(path, wanted, made, landed)
             if without is not None:
-                left = survival(path, without, landed, self._objects.blob(final.get(path)))
-                return replace(trail, landed=step.commit, fate=FATES[left])
+                return self._walker.fates.since(trail, step, path, without, final)
         return trail
 
 

@@ -37,7 +37,7 @@ class HistoryWalker:
         self._span = span
         self._objects = span.store.objects
         self._merger = span.store.merger
-        self._fates = Fates(span)
+        self.fates = Fates(span)
 
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[MergeState]:
         """The state of each unit on its own entries ``ours``, by the patch's paths."""
@@ -71,7 +71,7 @@ class HistoryWalker:
         open_ = [
             number for number, trail in enumerate(trails) if trail.fate is LandedState.UNTRACED
         ]
-        fates = self._fates.of([trails[number] for number in open_], final, undoing=undoing)
+        fates = self.fates.of([trails[number] for number in open_], final, undoing=undoing)
         for number, trail in zip(open_, fates, strict=True):
             trails[number] = trail
         return [
@@ -89,14 +89,14 @@ class HistoryWalker:
                 return trail
             steps = steps[: last + 1]
             final = steps[last].entries
-        if self._fates.is_in_effect(trail.unit, final):
+        if self.fates.is_in_effect(trail.unit, final):
             return trail
-        unit = self._fates.as_landed(trail)
-        if self._fates.is_in_effect(unit, final):
+        unit = self.fates.as_landed(trail)
+        if self.fates.is_in_effect(unit, final):
             return trail
         by = None
         for step in reversed(steps):
-            if self._fates.is_in_effect(unit, step.entries):
+            if self.fates.is_in_effect(unit, step.entries):
                 break
             by = step.commit
         return replace(trail.without_effect, undone=by)

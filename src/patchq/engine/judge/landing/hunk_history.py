@@ -31,6 +31,7 @@ class LandedState(Enum):
     REWRITTEN = "rewritten"  # upstream put other code, with their words, in place of its lines
     HALF = "half"  # part of its lines was taken out again
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
+    GONE = "gone"  # all of its lines were taken out again, together with others
     UNDONE = "undone"  # taken out again
     OVERRULED = "overruled"  # its lines stand, but were switched off or put on a condition
     ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
@@ -66,6 +67,7 @@ class HunkHistory:
             LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,
+            LandedState.GONE,
             LandedState.ELSEWHERE,
         )
 

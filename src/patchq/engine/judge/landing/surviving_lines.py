@@ -110,6 +110,17 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
     return survival(path, without, landed, final) is Survival.WHOLE
 
 
+def taken_out(path: str, without: bytes, landed: bytes, final: bytes) -> frozenset[bytes]:
+    """The lines of a change that only adds some, if none stands anywhere in the file, nor did other
+    code with their words take their place; else none."""
+    c = _compare(path, without, landed, final)
+    lines = {c.then[number] for number in c.added}
+    lines = set(filter(is_telling, lines)) or lines
+    if c.removed or lines & c.now.said or _is_rewritten(c.added, c):
+        return frozenset()
+    return frozenset(lines)
+
+
 @dataclass(frozen=True)
 class _Comparison:
     """A file as a change landed, beside the file later; all lines are numbers, but ``removed``."""
