@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.binding.bound import Bound
@@ -21,6 +22,7 @@ from patchq.engine.judge.landing.binding.code import (
     bound_in_dockerfile,
     bound_in_make,
     bound_in_shell,
+    macros_in_c,
 )
 from patchq.engine.judge.landing.binding.keys import keys_by_indentation, keys_by_section
 from patchq.engine.judge.landing.binding.python import bound_in_python
@@ -91,18 +93,15 @@ class FileNames:
 
     def taken_in(self, name: str) -> Iterator[str]:
         """The files that are taken in on no condition, by a shell below what sets ``name``."""
-        own = [each for each in self._by_name.get(name, ()) if each.holds]
+        is_c = family(self._path) is Family.C
+        own = () if is_c else [each for each in self._by_name.get(name, ()) if each.holds]
         for each in self._takes_in:
-            if family(self._path) is Family.C:
-                takes = not each.block
-            else:
-                takes = any(replace(each, name=name).takes(one) for one in own)
-            if takes:
+            if any(replace(each, name=name).takes(one) for one in own) or (is_c and not each.block):
                 yield each.name.removeprefix(TAKES_IN)
 
     def taking(self, name: str) -> list[Bound]:
         """What makes something else of a name, for all: in C a macro, or the end of one."""
-        return [each for each in self._by_name.get(name, ()) if each.replaces and not each.command]
+        return [each for each in self._takers.get(name, ()) if each.replaces and not each.command]
 
     def _taken(self, number: int, around: Sequence[Bound], then: FileNames) -> int:
         """How often other lines take one of these names, for all or for a command that was there
@@ -138,14 +137,18 @@ class FileNames:
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[Bound]]:
-        found: dict[str, list[Bound]] = {}
-        for each in self._bound:
-            found.setdefault(each.name, []).append(each)
-        return found
+        return _by_name(self._bound)
+
+    @cached_property
+    def _takers(self) -> Mapping[str, Sequence[Bound]]:
+        """The same; of C, the directives alone, for which no definition has to be read."""
+        is_c = family(self._path) is Family.C
+        return _by_name(macros_in_c(self._text)) if is_c else self._by_name
 
     @cached_property
     def _takes_in(self) -> Sequence[Bound]:
-        return [each for each in self._bound if each.name.startswith(TAKES_IN)]
+        named = (found for name, found in self._takers.items() if name.startswith(TAKES_IN))
+        return list(chain.from_iterable(named))
 
     @cached_property
     def _commands(self) -> frozenset[str]:
@@ -155,6 +158,13 @@ class FileNames:
     @cached_property
     def _lines(self) -> list[str]:
         return self._text.decode("latin-1").split("\n")
+
+
+def _by_name(bound: Iterable[Bound]) -> Mapping[str, Sequence[Bound]]:
+    found: dict[str, list[Bound]] = {}
+    for each in bound:
+        found.setdefault(each.name, []).append(each)
+    return found
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

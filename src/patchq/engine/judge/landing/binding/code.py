@@ -22,6 +22,14 @@ _DEFINE = re.compile(r"[ \t]*#[ \t]*(?:(?:define|undef)[ \t]+(\w+)|include[ \t]*
 
 def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
     """Macros; and functions, which only a macro takes the name of: overloads have one name."""
+    yield from macros_in_c(text)
+    shown = outline(path, text)
+    for each in shown.definitions if shown else ():
+        yield Bound(each.name, each.first, each.last, replaces=False)
+
+
+def macros_in_c(text: bytes) -> Iterator[Bound]:
+    """Where macros are made or ended, and the files that are taken in."""
     lines = text.decode("latin-1").split("\n")
     around = parts(text)
     for number, line in enumerate(lines):
@@ -37,9 +45,6 @@ def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
                 last += 1
             missing = re.match(rf"[ \t]*#[ \t]*ifndef[ \t]+{match[1]}\b", lines[number - 1])
             yield Bound(match[1], number, last, block, replaces=not missing)
-    shown = outline(path, text)
-    for each in shown.definitions if shown else ():
-        yield Bound(each.name, each.first, each.last, replaces=False)
 
 
 # CMake, make and shells
