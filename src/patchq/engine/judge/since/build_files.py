@@ -45,12 +45,11 @@ _OBJECTS = (".o", ".lo", ".obj")
 
 @dataclass(frozen=True)
 class LeftBuild:
-    """A unit whose file, or a directory above it (``name``), no build file names any more.
+    """A file that no build file names any more, or (``name``) a directory above it.
 
     ``path`` is where the file is, ``build_file`` the last that did, ``commit`` ended it.
     """
 
-    trail: HunkHistory
     path: str
     name: str
     build_file: str
@@ -132,6 +131,7 @@ class BuildFiles:
         self._span = span
         self._objects = span.store.objects
         self._read: dict[tuple[str, ObjectId], _Named] = {}
+        self._found: dict[tuple[str, str, TreeId], LeftBuild | None] = {}
         self._lost: dict[TreeId, list[tuple[str, _Named, _Named]]] = {}
 
     def without_unbuilt(
@@ -154,7 +154,12 @@ class BuildFiles:
         new = places.get(old)
         if new is None or family(new) is Family.OTHER or is_build_file(new):
             return None
-        tree = trail.landed.tree if trail.landed else self._span.old.tree
+        key = old, new, trail.landed.tree if trail.landed else self._span.old.tree
+        if key not in self._found:
+            self._found[key] = self._find(*key)
+        return self._found[key]
+
+    def _find(self, old: str, new: str, tree: TreeId) -> LeftBuild | None:
         found = (
             (build_file, lost)
             for build_file, then, now in self._losses(tree)
@@ -162,7 +167,7 @@ class BuildFiles:
         )
         for build_file, lost in found:
             if not any(map(lost.is_there, self._all)):
-                return LeftBuild(trail, new, lost.name, build_file, self._end(build_file, lost))
+                return LeftBuild(new, lost.name, build_file, self._end(build_file, lost))
         return None
 
     def _losses(self, tree: TreeId) -> list[tuple[str, _Named, _Named]]:
