@@ -358,13 +358,11 @@ def _divide(
         found = [unit for unit in units if _matches(unit, part)]
         missing = part.hunks - {index for unit in found for index in unit.hunks}
         if not found or missing:
+            hunk = f"there is no hunk {min(missing, default=0)} of {part.pattern} to be taken alone"
             raise InputError(
-                f"there is no hunk {min(missing)} of {part.pattern} that can be taken by itself"
-                if missing
-                else f"it touches no file or directory {part.pattern}",
+                hunk if missing else f"it touches no file or directory {part.pattern}",
                 where=patch.where or Where(patch.name),
-                hint=f"`patchq show {patch.name}` lists files and hunks; --take is given "
-                "PATH or PATH:1,3-4.",
+                hint=f"`patchq show {patch.name}` lists what --take may name: PATH or PATH:1,3-4.",
             )
         taken += [unit for unit in found if unit not in taken]
     rest = [unit for unit in units if unit not in taken]
