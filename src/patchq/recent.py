@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from functools import wraps
+from typing import Generic, ParamSpec, TypeVar
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+_Given = ParamSpec("_Given")
 
 
 class Recent(Generic[_Key, _Value]):
@@ -35,3 +37,27 @@ class Recent(Generic[_Key, _Value]):
         while self._used > self._most:
             _, oldest = self._values.popitem(last=False)
             self._used -= self._size(oldest)
+
+
+def kept_for(most: int) -> Callable[[Callable[_Given, _Value]], Callable[_Given, _Value]]:
+    """Keep what a function gives for texts, as far as they have ``most`` bytes together.
+
+    functools.lru_cache counts them, however large they are.
+    """
+
+    def keeping(function: Callable[_Given, _Value]) -> Callable[_Given, _Value]:
+        kept: Recent[object, tuple[int, _Value]] = Recent(most, lambda each: each[0])
+
+        @wraps(function)
+        def asked(*texts: _Given.args, **others: _Given.kwargs) -> _Value:
+            key = texts, *others.items()
+            known = kept.get(key)
+            if known is None:
+                size = sum(len(text) for text in texts if isinstance(text, bytes))
+                known = size, function(*texts, **others)
+                kept.keep(key, known)
+            return known[1]
+
+        return asked
+
+    return keeping

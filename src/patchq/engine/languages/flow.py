@@ -10,12 +10,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate
 
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks, is_cmake
 from patchq.engine.languages.live import code_lines, parts
 from patchq.engine.languages.tokens import CLOSING, OPENING, Family, brackets, family, tokenize
+from patchq.recent import kept_for
 
 NEVER = 1_000
 """Added for a line that a jump before it keeps from being reached."""
@@ -59,7 +59,7 @@ _GROUP = re.compile(
 _GOES_ON = re.compile(rb"(?:&&|\|\|)\s*\\?\s*\Z")
 
 
-@lru_cache(maxsize=64)
+@kept_for(8 << 20)
 def conditions(path: str, text: bytes) -> tuple[int, ...]:
     """On how many conditions each line depends: those it stands below, and those that it makes.
 
@@ -236,7 +236,7 @@ class Blocks:
         return max((each.last for each in self.found if each.first == first), default=first)
 
 
-@lru_cache(maxsize=16)
+@kept_for(4 << 20)
 def blocks_of(path: str, text: bytes) -> Blocks:
     """The blocks of CMake, make and shells; none if they do not match."""
     lines = text.split(b"\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import chain
 
 from patchq.engine.languages.tokens import TRIPLE, Family, coded_lines, family
+from patchq.recent import kept_for
 
 _UNREAD = re.compile(
     rb"#\[(=*)\[[\s\S]*?\]\1\]"
@@ -26,7 +26,7 @@ Part = tuple[int, ...]
 before it, back to the ``#if``."""
 
 
-@lru_cache(maxsize=16)
+@kept_for(2 << 20)
 def code_lines(path: str, text: bytes) -> list[bytes]:
     """The lines of a file, stripped; empty where no code begins, in strings of many lines too."""
     kind = family(path)
@@ -41,7 +41,7 @@ def _emptied(match: re.Match[bytes]) -> bytes:
     return b"\n" * match[0].count(b"\n")
 
 
-@lru_cache(maxsize=64)
+@kept_for(8 << 20)
 def live_lines(path: str, text: bytes) -> frozenset[int]:
     """The (0-based) lines with code that may run: none in a comment or a string of many lines,
     below ``if False``, or in a part that the preprocessor leaves out (``#if 0``)."""
@@ -84,7 +84,7 @@ def _left_out(text: bytes) -> set[int]:
     }
 
 
-@lru_cache(maxsize=64)
+@kept_for(8 << 20)
 def parts(text: bytes) -> tuple[tuple[Part, ...], ...]:
     """The parts that each line of a text is in, from the outside in, with the directive that begins
     one, and not the one that ends it. The guard of a header makes none."""

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 
 from patchq.engine.languages.outline import outline
@@ -20,6 +19,7 @@ from patchq.git.history import CommitInfo
 from patchq.git.objects import Objects
 from patchq.model.diff import Hunk
 from patchq.model.ids import TreeId
+from patchq.recent import kept_for
 
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 _ANY_WORD = re.compile(rb"\w")
@@ -107,7 +107,7 @@ def _places(run: Sequence[bytes], content: bytes) -> Iterator[tuple[int, int]]:
             yield numbers[at], numbers[at + len(run) - 1]
 
 
-@lru_cache(maxsize=64)
+@kept_for(4 << 20)
 def _filled(content: bytes) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
     """The lines that are not empty, stripped, and their numbers."""
     stripped = (line.strip() for line in content.split(b"\n"))
@@ -144,7 +144,7 @@ def _indent(line: bytes) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-@lru_cache(maxsize=64)
+@kept_for(4 << 20)
 def count_stripped(content: bytes) -> Counter[bytes]:
     """How often each line stands in ``content``, indentation aside."""
     return Counter(line.strip() for line in content.split(b"\n"))

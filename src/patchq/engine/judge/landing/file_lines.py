@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha1
 from keyword import kwlist
 from pathlib import PurePosixPath
@@ -21,6 +21,7 @@ from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.outline import Outline, outline
 from patchq.engine.languages.tokens import Family, family, is_prose
 from patchq.engine.series.hunks import common_ends
+from patchq.recent import kept_for
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
@@ -216,7 +217,7 @@ class FileLines:
         return outline(self.path, self._text)
 
 
-@lru_cache(maxsize=48)
+@kept_for(6 << 20)
 def file_lines(path: str, text: bytes) -> FileLines:
     """The units of a patch ask about the same files, on the same commits."""
     return FileLines(path, text)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.file_lines import LineChange, edits
@@ -26,6 +25,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entries
+from patchq.recent import kept_for
 from patchq.steps import counted
 
 
@@ -146,7 +146,7 @@ def _groups(trails: Sequence[HunkHistory]) -> Iterator[list[int]]:
         yield list(range(len(trails)))
 
 
-@lru_cache(maxsize=128)
+@kept_for(16 << 20)
 def _changes(path: str, old: bytes, new: bytes) -> tuple[_Change, ...]:
     before, after = old.split(b"\n"), new.split(b"\n")
     shown = outline(path, new)
