@@ -9,8 +9,8 @@ names counts little (Broder, On the resemblance and containment of documents, 19
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.languages.tokens import NAME, STRING, Tokens
@@ -23,6 +23,8 @@ LEAST = 0.5
 """The least share of :attr:`Figures.renamed` that is looked for."""
 _SLACK = 1.5
 """A window has this many times the tokens of the piece."""
+_KNOWN = re.compile(b"\1{%d,}" % EXACT)
+"""A run of tokens that the piece has too."""
 
 Weight = Callable[[bytes], float]
 """How much a name tells, from 0 to 1."""
@@ -54,8 +56,9 @@ class Piece:
             shingle: max((self.names.get(token, 0.0) for token in shingle), default=0.0) or 0.05
             for shingle in _shingles(tokens.texts, EXACT)
         }
-        self._shape: dict[object, float] = dict.fromkeys(_shingles(tokens.shapes, SHAPE), 1.0)
+        self._shape: dict[object, float] = dict.fromkeys(_shape_shingles(tokens.shapes), 1.0)
         self._names: dict[object, float] = dict(self.names.items())
+        self._words = frozenset(tokens.texts)
         self._window = round(_SLACK * len(tokens.texts)) + EXACT
 
     @property
@@ -66,9 +69,9 @@ class Piece:
     def within(self, tokens: Tokens) -> Figures:
         """How much of the piece the best window of ``tokens`` holds, by each measure."""
         window = self._window
-        exact, at = _best(_shingles(tokens.texts, EXACT), self._exact, window)
-        shape, shape_at = _best(_shingles(tokens.shapes, SHAPE), self._shape, window)
-        names, names_at = _best(tokens.texts, self._names, window)
+        exact, at = _best(self._shared(tokens.texts), self._exact, window)
+        shape, shape_at = _best(_shared_shapes(tokens.shapes, self._shape), self._shape, window)
+        names, names_at = _best(enumerate(tokens.texts), self._names, window)
         if exact < min(shape, names):
             at = shape_at if shape >= names else names_at
         lines = tokens.lines
@@ -77,30 +80,39 @@ class Piece:
         last = min(at + window, len(lines) - 1)
         return Figures(exact, shape, names, lines[at], lines[last], self._renamed(tokens, shape))
 
+    def _shared(self, texts: Sequence[bytes]) -> Iterator[tuple[int, object]]:
+        """The shingles of ``texts``, each with its place, in which no token is unknown here."""
+        known = bytes(map(self._words.__contains__, texts))
+        for run in _KNOWN.finditer(known):
+            yield from enumerate(_shingles(texts[run.start() : run.end()], EXACT), run.start())
+
     def _renamed(self, tokens: Tokens, shape: float) -> float:
         """The share of the shingles whose names all changed alike: no more than ``shape``."""
         if shape < LEAST:
             return 0.0
         wanted: dict[object, float] = dict.fromkeys(_patterns(self.tokens), 1.0)
-        return _best(_patterns(tokens), wanted, self._window)[0]
+        return _best(enumerate(_patterns(tokens)), wanted, self._window)[0]
 
 
 def shared_words(wanted: Sequence[bytes], found: Sequence[bytes]) -> tuple[float, int]:
     """The share of the ``wanted`` words that the best window of those ``found`` has; how many."""
     weights: dict[object, float] = dict.fromkeys(wanted, 1.0)
-    share, _ = _best(found, weights, round(_SLACK * len(wanted)) + EXACT)
+    share, _ = _best(enumerate(found), weights, round(_SLACK * len(wanted)) + EXACT)
     return share, round(share * len(weights))
 
 
 def _best(
-    found: Iterable[object], wanted: Mapping[object, float], window: int
+    found: Iterable[tuple[int, object]], wanted: Mapping[object, float], window: int
 ) -> tuple[float, int]:
-    """The largest share of ``wanted``, by weight, in one window, and where that begins."""
+    """The largest share of ``wanted``, by weight, in one window, and where that begins.
+
+    ``found`` are items with their places, in order.
+    """
     total = sum(wanted.values())
     if not total:
         return 0.0, 0
-    hits = [(at, item) for at, item in enumerate(found) if item in wanted]
-    inside: Counter[object] = Counter()
+    hits = [hit for hit in found if hit[1] in wanted]
+    inside = dict.fromkeys(wanted, 0)
     held = best = 0.0
     start = place = 0
     for at, item in hits:
@@ -122,10 +134,20 @@ def _shingles(tokens: Sequence[bytes], length: int) -> Iterable[tuple[bytes, ...
     return zip(*(tokens[first:] for first in range(length)), strict=False)
 
 
-def _patterns(tokens: Tokens) -> Iterable[tuple[bytes | int, ...]]:
+def _shape_shingles(shapes: str) -> Iterator[str]:
+    return (shapes[at : at + SHAPE] for at in range(len(shapes) - SHAPE + 1))
+
+
+def _shared_shapes(shapes: str, wanted: Mapping[object, float]) -> list[tuple[int, object]]:
+    """Those of ``wanted`` in ``shapes``, each with its place: most files have few."""
+    places = range(len(shapes) - SHAPE + 1)
+    return [(at, run) for at in places if (run := shapes[at : at + SHAPE]) in wanted]
+
+
+def _patterns(tokens: Tokens) -> Iterable[tuple[bytes | str | int, ...]]:
     """The shingles of ``tokens``, each name in one as its place among the names of it."""
     for shingle, shapes in zip(
-        _shingles(tokens.texts, SHAPE), _shingles(tokens.shapes, SHAPE), strict=True
+        _shingles(tokens.texts, SHAPE), _shape_shingles(tokens.shapes), strict=True
     ):
         places: dict[bytes, int] = {}
         yield tuple(

@@ -38,7 +38,7 @@ _PATTERNS = {
 }
 _C_COMMENT = re.compile(_SKIP[Family.C] + _STRING)
 _BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
-NAME, STRING = b"i", b"s"
+NAME, STRING = "i", "s"
 """The shapes of a name and of a string."""
 TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
 """A string of many lines."""
@@ -70,9 +70,9 @@ class Tokens:
         return frozenset(text for text in self.texts if _is_name(text))
 
     @cached_property
-    def shapes(self) -> tuple[bytes, ...]:
-        """Each token, but names, numbers and strings as one each."""
-        return tuple(map(_shape, self.texts))
+    def shapes(self) -> str:
+        """One character a token: the same for all names, for all numbers, and for all strings."""
+        return "".join(map(_shape, self.texts))
 
 
 _FOR_PEOPLE = frozenset(
@@ -195,29 +195,24 @@ def _is_name(token: bytes) -> bool:
     return (first.isalpha() or first == b"_") and token not in KEYWORDS
 
 
+_KEYWORD_SHAPES = {word: chr(number) for number, word in enumerate(sorted(KEYWORDS), 0x100)}
+
+
 @lru_cache(maxsize=1 << 15)
-def _shape(token: bytes) -> bytes:
+def _shape(token: bytes) -> str:
+    """One character; none for an empty token, which stands for a comment."""
+    if token in _KEYWORD_SHAPES:
+        return _KEYWORD_SHAPES[token]
     if _is_name(token):
         return NAME
     if token[:1].isdigit():
-        return b"0"
-    return STRING if len(token) > 1 and token[:1] in (b'"', b"'") else token
+        return "0"
+    return STRING if len(token) > 1 else token.decode("latin-1")
 
 
-_KEYWORD_LETTERS = {word: chr(number) for number, word in enumerate(sorted(KEYWORDS), 0x100)}
-
-
-class ShapeRows(dict[bytes, str]):
-    """Texts as one character a token, for its shape: fast to make, and to be searched in."""
-
-    def __missing__(self, token: bytes) -> str:
-        shape = _shape(token) if token else b""  # a comment gives an empty one
-        self[token] = letter = _KEYWORD_LETTERS.get(shape) or shape.decode("latin-1")
-        return letter
-
-    def of(self, kind: Family, text: bytes) -> str:
-        """The row of ``text``, docstrings included."""
-        return "".join(map(self.__getitem__, _PATTERNS[kind].findall(text)))
+def shapes_in(kind: Family, text: bytes) -> str:
+    """The shapes of the tokens of ``text``, docstrings included."""
+    return "".join(map(_shape, _PATTERNS[kind].findall(text)))
 
 
 def parameters(tokens: Tokens) -> tuple[bytes, ...]:

@@ -28,10 +28,10 @@ from zlib import crc32
 from patchq.engine.languages.containment import SHAPE, Piece
 from patchq.engine.languages.tokens import (
     Family,
-    ShapeRows,
     Tokens,
     family,
     is_prose,
+    shapes_in,
     tokenize,
     words,
 )
@@ -328,12 +328,11 @@ class FreshCode:
     def __init__(self, store: Store, old: TreeId, new: TreeId):
         self._store = store
         self._trees = old, new
-        self._rows = ShapeRows()
         self._shapes: dict[str, str] = {}
 
     def like(self, kind: Family, text: bytes) -> Iterator[tuple[str, bytes]]:
         """The files that have new code much like ``text``, names aside, with all their new code."""
-        row = self._rows.of(kind, text)
+        row = shapes_in(kind, text)
         runs = list(dict.fromkeys(row[at : at + SHAPE] for at in range(len(row) - SHAPE + 1)))
         asked = runs[:: max(1, len(runs) // _SAMPLE)]
         for path, fresh in self._fresh.items():
@@ -358,7 +357,7 @@ class FreshCode:
 
     def _shapes_of(self, kind: Family, path: str) -> str:
         if path not in self._shapes:
-            self._shapes[path] = self._rows.of(kind, self._fresh[path])
+            self._shapes[path] = shapes_in(kind, self._fresh[path])
         return self._shapes[path]
 
     @cached_property
