@@ -18,6 +18,7 @@ from patchq.model.coverage import Coverage
 from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind
+from patchq.recent import Recent
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.project import Project
@@ -59,6 +60,10 @@ class _Covered:
         return all(coverage.covers_path(path) for coverage in self.coverages)
 
 
+_LINES = 200_000
+"""So many commits of lines of history are kept, some megabytes."""
+
+
 class UpstreamRange:
     """From ``old`` to ``new``, two bases of the lock that are present in the store."""
 
@@ -74,7 +79,7 @@ class UpstreamRange:
         self._history = project.store.history
         self._placements: dict[str, Placement] = {}
         self._in_trees: dict[str, Placement] = {}
-        self._ancestors: dict[CommitId, frozenset[CommitId]] = {}
+        self._lines: Recent[tuple[CommitId, bool], frozenset[CommitId]] = Recent(_LINES, len)
         self._expected: set[str] = set()
         self._wide: dict[frozenset[str], tuple[CommitInfo, ...]] = {}
 
@@ -161,28 +166,46 @@ class UpstreamRange:
         return self.new.name
 
     def descends(self, commit: CommitId, ancestor: CommitId) -> bool:
-        """Whether ``commit`` has ``ancestor`` in its history."""
+        """Whether ``commit`` has ``ancestor`` in its history: of many commits, ask this."""
         if commit not in self._parents or ancestor not in self._parents:
             return self._history.contains(ancestor, commit)
-        if commit not in self._ancestors:
-            self._ancestors[commit] = self._find_ancestors(commit)
-        return ancestor in self._ancestors[commit]
+        return commit in self._reached(ancestor, back=False)
+
+    def precedes(self, ancestor: CommitId, commit: CommitId) -> bool:
+        """The same: of many ancestors, ask this."""
+        if commit not in self._parents or ancestor not in self._parents:
+            return self._history.contains(ancestor, commit)
+        return ancestor in self._reached(commit, back=True)
 
     @cached_property
-    def _parents(self) -> Mapping[CommitId, tuple[CommitId, ...]]:
+    def _parents(self) -> Mapping[CommitId, Sequence[CommitId]]:
         """The commits between the bases, with their parents."""
         return self._history.parents(self.old.commit, self.new.commit)
 
-    def _find_ancestors(self, commit: CommitId) -> frozenset[CommitId]:
-        """``commit`` and what it has in its history, of the commits between the bases."""
+    @cached_property
+    def _children(self) -> Mapping[CommitId, Sequence[CommitId]]:
+        found: dict[CommitId, list[CommitId]] = {oid: [] for oid in self._parents}
+        for oid, parents in self._parents.items():
+            for parent in found.keys() & parents:
+                found[parent].append(oid)
+        return found
+
+    def _reached(self, start: CommitId, *, back: bool) -> frozenset[CommitId]:
+        """``start``, and the commits between the bases in its history, or with it in theirs."""
+        known = self._lines.get((start, back))
+        if known is not None:
+            return known
+        links = self._parents if back else self._children
         found: set[CommitId] = set()
-        ahead = [commit]
+        ahead = [start]
         while ahead:
             oid = ahead.pop()
-            if oid not in found and oid in self._parents:
+            if oid not in found and oid in links:
                 found.add(oid)
-                ahead.extend(self._parents[oid])
-        return frozenset(found)
+                ahead.extend(links[oid])
+        reached = frozenset(found)
+        self._lines.keep((start, back), reached)
+        return reached
 
     def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each commit."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.languages.matching import SequenceMatcher
+from patchq.engine.languages.named import bare
 from patchq.engine.languages.outline import Definition, Outline, outline
 from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.tokens import Family, family, tokenize
@@ -140,19 +141,17 @@ def find_removal(span: UpstreamRange, lost: LostCode) -> Removal:
         return Removal(commit, commit is not None)
     objects = span.store.objects
     names = _names(lost.path, lost.new_path, commits)
-    found = None
-    after = b""
-    had = True
-    for commit in commits:
+    found, after, has = None, b"", False
+    for commit in reversed(commits):
         path = _first_there(objects, commit.tree, names)
         if path is None:
             continue
         text = objects.content(commit.tree, path) or b""
         has = _has(lost, path, text)
-        if had and not has:
-            found, after = commit, text
-        had = has
-    if found is None or had:
+        if has:
+            break
+        found, after = commit, text
+    if found is None:
         return Removal(None, False)
     new = objects.content(span.new.tree, lost.new_path) or b""
     steps = ((_before(objects, found, names), after), (b"".join(lost.lines), new))
@@ -251,6 +250,9 @@ def _before(objects: Objects, commit: CommitInfo, names: Sequence[str]) -> bytes
 def _has(lost: LostCode, path: str, text: bytes) -> bool:
     if lost.name is None:
         return _find(split_lines(text), lost.lines[lost.first : lost.end], lost.first) is not None
+    name = bare(lost.name).lower()  # CMake's names have no case
+    if name.isascii() and name.encode() not in text.lower():
+        return False  # that need not be parsed
     shown = outline(path, text)
     return shown is None or lost.name in shown.names
 

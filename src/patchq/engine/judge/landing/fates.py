@@ -7,6 +7,7 @@ that, its lines are followed.
 from __future__ import annotations
 
 import posixpath
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,6 @@ from patchq.engine.judge.landing.hunk_history import (
     last_empty,
 )
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival, taken_out
-from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.series.hunks import Unit
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
@@ -195,7 +195,7 @@ class Fates:
     def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
         """The commit after the landing from which on not all of the unit is left.
 
-        While nothing near it was edited, that is one question.
+        Found by halves: of a unit that went, came back and went again, either may be named.
         """
         last = last_empty(trail.steps)
         commits = [step.commit for step in trail.steps]
@@ -203,17 +203,10 @@ class Fates:
             last = commits.index(trail.landed)
         if last is None:
             return None
-        found, texts = None, TextCheck(self._objects)
-        is_whole = dict[tuple[object, ...], bool]()
-        for step in reversed(trail.steps[last + 1 :]):
-            around = texts.surroundings(trail.unit, step.entries)
-            if around not in is_whole:
-                is_whole[around] = self._is_whole(change, step.entries)
-            if is_whole[around]:
-                break
-            if self._span.descends(step.commit.oid, commits[last].oid):
-                found = step.commit
-        return found
+        landed = commits[last].oid
+        after = [s for s in trail.steps[last + 1 :] if self._span.descends(s.commit.oid, landed)]
+        first = bisect_left(after, True, key=lambda s: not self._is_whole(change, s.entries))
+        return after[first].commit if first < len(after) else None
 
     def _inside(self, tree: TreeId, entries: Entries) -> Entries:
         """The entries of a tree that :func:`small_tree` or a merge of such gave."""

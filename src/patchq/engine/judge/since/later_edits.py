@@ -59,7 +59,7 @@ class LaterCommits:
         edits = list[tuple[CommitInfo, Entry | None, Entry | None]]()
         for step in group[0].steps:
             now = step.entries.get(path)
-            if self._span.descends(landed.oid, step.commit.oid):
+            if self._span.precedes(step.commit.oid, landed.oid):
                 then = now
             elif (before := entry_before(self._objects, step, path)) != now:
                 edits.append((step.commit, before, now))
