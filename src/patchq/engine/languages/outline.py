@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks
 from patchq.engine.languages.python_text import NotPythonError, parse
+from patchq.recent import kept_for
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -82,7 +83,7 @@ class Outline:
         return any(statement.spans(first, last) for statement in self.imports)
 
 
-@lru_cache(maxsize=256)
+@kept_for(32 << 20)
 def outline(path: str, content: bytes) -> Outline | None:
     """The outline of a source file, None if it has no language we read or does not parse."""
     reader = _READERS.get(PurePosixPath(path).suffix) or _READERS.get(PurePosixPath(path).name)
@@ -208,8 +209,95 @@ def _parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
 
 
-def _cuda(content: bytes) -> Outline | None:
-    return Outline(tuple(_cuda_definitions(_parser().parse(content).root_node)))
+_END_AT_MARGIN = re.compile(rb"^\}[^\n]*\n", re.MULTILINE)
+_BRACE = re.compile(
+    rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    rb"|([{}]|/\*|^[ \t]*#[ \t]*(?:if|el|endif))",
+    re.DOTALL | re.MULTILINE,
+)
+_CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
+_LARGE = 1 << 16
+"""Pieces of that many bytes are not kept."""
+
+
+def _cuda(content: bytes) -> Outline:
+    """Parse each piece by itself, and keep it, as of Python.
+
+    One with errors, for lack of a macro, still gives its function. If it gives none, what stands
+    around it may tell.
+    """
+    found, line, complete = list[Outline](), 0, True
+    for piece in _c_pieces(content):
+        shown, is_sound = (_parsed_c if len(piece) < _LARGE else _parse_c)(piece)
+        complete &= is_sound or bool(shown.definitions) or b"{" not in piece
+        found.append(_moved(shown, line))
+        line += piece.count(b"\n")
+    joined = _joined(found)
+    if complete or len(found) == 1:
+        return joined
+    whole, _ = _parse_c(content)
+    return whole if whole.names >= joined.names else joined
+
+
+def _parse_c(text: bytes) -> tuple[Outline, bool]:
+    """The outline of ``text``, and whether it has no errors."""
+    root = _parser().parse(_without_halves(text)).root_node
+    return Outline(tuple(_cuda_definitions(root))), not root.has_error
+
+
+_parsed_c = lru_cache(maxsize=4096)(_parse_c)
+
+
+def _c_pieces(content: bytes) -> Iterator[bytes]:
+    """``content`` cut behind each bracket at the margin that closes all that is open."""
+    start = last = open_ = 0
+    for match in _END_AT_MARGIN.finditer(content):
+        braces = _braces(content[last : match.end()])
+        if braces is None:
+            continue
+        last, open_ = match.end(), open_ + braces
+        if not open_:
+            yield content[start:last]
+            start = last
+    if start < len(content):
+        yield content[start:]
+
+
+@lru_cache(maxsize=4096)
+def _braces(part: bytes) -> int | None:
+    """How many more open than close in ``part``, None if it ends inside a comment.
+
+    Of the branches of a condition only the first counts: each may open the same block.
+    """
+    braces, others = 0, list[bool]()
+    for sign in _BRACE.findall(part):
+        if sign == b"/*":
+            return None
+        if sign in (b"{", b"}"):
+            if not any(others):
+                braces += 1 if sign == b"{" else -1
+        elif sign.endswith(b"endif"):
+            del others[-1:]
+        elif sign.endswith(b"if"):
+            others.append(False)
+        elif sign:
+            others[-1:] = [True]
+    return braces
+
+
+def _without_halves(piece: bytes) -> bytes:
+    """``piece`` without those conditions of the preprocessor that only begin or end in it."""
+    open_: list[list[re.Match[bytes]]] = [[]]
+    for match in _CONDITION.finditer(piece):
+        if match[1] == b"if":
+            open_.append([])
+        open_[-1].append(match)
+        if match[1] == b"endif" and len(open_) > 1:
+            open_.pop()
+    blanked = bytearray(piece)
+    for match in chain.from_iterable(open_):
+        blanked[match.start() : match.end()] = re.sub(rb"[^\n]", b" ", match[0])
+    return bytes(blanked)
 
 
 def _cuda_definitions(root: Node) -> list[Definition]:
