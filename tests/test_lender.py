@@ -184,7 +184,7 @@ def test_where_history_is_cut_off_no_commit_is_blamed_and_nothing_is_kept_for_la
         project = Project(workspace, workspace.lock(), workspace.settings(), store)
         (patch,) = judge_series(project, "v1", "v2").report.patches
         assert patch.verdict is Verdict.UPSTREAMED
-        return [item.commit for item in patch.evidence]
+        return list(dict.fromkeys(item.commit for item in patch.evidence))
 
     assert merged_by() == [None]
     upstream.git(f"--git-dir={lender}", "fetch", "-q", "--unshallow", "origin")
