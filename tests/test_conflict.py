@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -473,6 +473,40 @@ def test_a_patch_without_its_base_can_only_be_skipped(
     assert "cannot be merged" in go_on(patchq, workspace, 1).stderr
     done = patchq("rebase", "--skip", "--reason", "lost", cwd=workspace.root)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("requires", "series", "words"),
+    [
+        (("lost.patch",), "calm.patch\n", "lost.patch, which is not in the series"),
+        (("lost", "away"), "calm.patch\n", "lost, away, which are not in the series"),
+        (
+            ("gate.patch",),
+            "gate.patch #+x\ncalm.patch\n",
+            "gate.patch, which is off by guards (+x)",
+        ),
+        (("gate.patch",), "calm.patch\ngate.patch\n", "gate.patch, which is behind it"),
+        (
+            ("lost", "gate.patch"),
+            "gate.patch #+x\ncalm.patch\n",
+            "lost, which is not in the series, and gate.patch, which is off by guards (+x)",
+        ),
+    ],
+)
+def test_where_a_required_patch_is_instead_of_below_it_is_said(
+    patchq: CommandLine, upstream: Miniature, requires: Sequence[str], series: str, words: str
+) -> None:
+    trailers = {"X-Requires": ", ".join(requires)}
+    patches = {
+        "calm.patch": patch(upstream, "calm", "src/calm.py", **trailers),
+        "gate.patch": patch(upstream, "gate", "src/gate.py"),
+    }
+    names = [line.split()[0] for line in series.splitlines()]
+    listed = {name: patches[name] for name in names}
+    workspace = make_workspace(upstream, listed, series=series)
+    told = " ".join(start(patchq, workspace).stdout.split())
+    assert f"stands on {words}: it cannot be merged" in told
+    assert f"calm.patch stands on {words}" in go_on(patchq, workspace, 1).stderr
 
 
 def test_a_worktree_that_cannot_be_set_up(

@@ -30,7 +30,7 @@ from patchq.engine.languages.live import live_lines
 from patchq.engine.languages.named import binding, definitions
 from patchq.engine.languages.tokens import Family, tokenize
 from patchq.engine.series.hunks import Unit, occurrences
-from patchq.engine.series.stack import Stack
+from patchq.engine.series.stack import Absent, Stack
 from patchq.engine.workspace.upstream_range import Placement, Whereabouts
 from patchq.git.history import CommitInfo, Touch
 from patchq.git.merge import MergeState
@@ -687,7 +687,8 @@ def test_what_can_be_merged(missing: tuple[str, ...], lost: tuple[str, ...], can
     """It needs what it requires, not all that is lost below it."""
     patch = Patch("a.patch", b"X-Requires: needed.patch\n---\n")
     gone = tuple(LostPatch(Patch(name, b""), "dropped") for name in lost)
-    placed = PlacedPatch(cast(Stack, None), patch, BASE, BASE, missing=missing, lost=gone)
+    away = tuple(Absent(name, "not in the series") for name in missing)
+    placed = PlacedPatch(cast(Stack, None), patch, BASE, BASE, missing=away, lost=gone)
     assert placed.can_be_merged is can_be
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from patchq.engine.judge.cache import RULES
 from patchq.engine.judge.predicates import SpanPredicates
-from patchq.engine.series.stack import Stack, met
+from patchq.engine.series.stack import Absent, Stack, met
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied
 from patchq.git.mail import Mailer
@@ -136,7 +136,7 @@ class PlacedPatch:
     """A patch in its place: what it stands on, on the old base and on the new one.
 
     ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
-    that are nowhere, ``lost`` those below it that the new base is without, in order. If a
+    that are not below it, ``lost`` those below it that the new base is without, in order. If a
     reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
     that its guards are off by default.
     """
@@ -146,7 +146,7 @@ class PlacedPatch:
     old: PatchedBase
     new: PatchedBase
     below: frozenset[str] = frozenset()
-    missing: tuple[str, ...] = ()
+    missing: tuple[Absent, ...] = ()
     lost: tuple[LostPatch, ...] = ()
     accepted: bool = False
     inactive: bool = False

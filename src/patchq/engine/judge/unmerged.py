@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.outcomes import outcomes
+from patchq.engine.series.stack import Absent, absent_words
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.model.patch import Patch
 from patchq.model.verdict import (
@@ -54,21 +55,22 @@ def unseen(patch: Patch, evidence: Evidence, places: Sequence[str | None]) -> Ju
 def without_base(
     span: UpstreamRange,
     patch: Patch,
-    missing: Sequence[str],
+    missing: Sequence[Absent],
     ruled: tuple[Verdict, Evidence] | None,
     *,
     inactive: bool,
 ) -> Judgement:
-    """The judgement on a patch whose required patches are not there: its rules alone speak.
+    """The judgement on a patch whose required patches are not below it: its rules alone speak.
 
     An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
     """
     verdict = ruled[0] if ruled else Verdict.CONFLICT
+    names = tuple(each.name for each in missing)
     requires = Evidence(
         EvidenceKind.REQUIRES,
         "requires itself: nothing can come before it"
-        if patch.name in missing
-        else f"stands on {some(missing)}, which is not in the series: it cannot be merged",
+        if patch.name in names
+        else f"stands on {absent_words(missing)}: it cannot be merged",
     )
     places = tuple(span.place(path).new for path in patch.paths)
     if inactive and verdict is not Verdict.EXPIRED:
@@ -80,7 +82,7 @@ def without_base(
         paths=tuple(map(PathChange, patch.paths, places)),
         hunks=outcomes(patch, state),
         evidence=(*(ruled[1:] if ruled else ()), requires),
-        blocked_by=tuple(missing),
+        blocked_by=names,
         kind=patch.header.kind,
     )
     return Judgement(report)

@@ -15,7 +15,7 @@ from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
-from patchq.engine.series.stack import below
+from patchq.engine.series.stack import absent, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
@@ -177,7 +177,7 @@ class _Port:
                 span.new.name, span.new.tree, tuple(filter(self._restacker.covers, new))
             ),
             below=names,
-            missing=tuple(name for name in patch.header.requires if name not in there),
+            missing=absent(patch, there, candidate.series),
             lost=tuple(
                 LostPatch(other, "not in the series there")
                 for other in old

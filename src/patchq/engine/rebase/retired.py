@@ -13,7 +13,7 @@ from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.case import PatchedBase, PlacedPatch
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge
-from patchq.engine.series.stack import PatchRefusedError, Stack, below
+from patchq.engine.series.stack import PatchRefusedError, Stack, absent, below
 from patchq.engine.workspace.project import Project
 from patchq.errors import PatchqError
 from patchq.model.ids import TreeId
@@ -106,7 +106,7 @@ def _judge(
         old=PatchedBase(record.base, span.old.tree, tuple(under)),
         new=PatchedBase(onto, patched or span.new.tree),
         below=frozenset(lower.name for lower in under),
-        missing=tuple(name for name in patch.header.requires if name not in there),
+        missing=absent(patch, there),
     )
     try:
         judge = PlaceJudge(span, stack, patch.paths, kept_verdicts(project.workspace))

@@ -16,7 +16,7 @@ from patchq.engine.rebase.beside import share, shares
 from patchq.engine.rebase.drift import with_drift_accepted
 from patchq.engine.rebase.operation import Decision, DecisionKind
 from patchq.engine.rebase.recorded_resolutions import Resolutions, Solved
-from patchq.engine.series.stack import Stack, below, independent
+from patchq.engine.series.stack import Stack, absent, below, independent
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import PatchqError
 from patchq.git.apply import Refused
@@ -233,7 +233,7 @@ class SeriesRun:
                 tuple(each.patch for each in new if each.stands and each.patch),
             ),
             below=names,
-            missing=tuple(name for name in patch.header.requires if name not in there),
+            missing=absent(patch, there, self._source.series),
             lost=tuple(item for item in lost if item.patch in old),
             accepted=self._solver.decision(entry.name, DecisionKind.DRIFT_ACCEPTED) is not None,
             inactive=not entry.active(self._defaults),

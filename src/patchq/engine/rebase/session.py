@@ -50,7 +50,7 @@ from patchq.git.process import GitFailedError
 from patchq.git.store import Store
 from patchq.git.worktree import Worktree, WorktreeLayout
 from patchq.model.ids import TreeId
-from patchq.model.verdict import Verdict
+from patchq.model.verdict import EvidenceKind, Verdict
 from patchq.model.workspace import RETIRED, Workspace
 from patchq.written import note
 
@@ -324,9 +324,12 @@ def _refuse_unmerged(stop: Stop) -> NoReturn:
             hint="`--accept-drift REASON` carries it all the same; or edit its X-Expect in the old "
             "series and continue; or `--skip`.",
         )
+    told = (item.text for item in stop.report.evidence if item.kind is EvidenceKind.REQUIRES)
+    why = next(told, "stands on patches that are not in the series: it cannot be merged")
     raise FindingsError(
-        f"{stop.report.name} stands on patches that are not in the series; it cannot be merged",
-        hint="`patchq rebase --skip` leaves it out.",
+        f"{stop.report.name} {why}",
+        hint="`patchq rebase --skip` leaves it out; or `--abort`, change the old series, and begin "
+        "again.",
     )
 
 

@@ -161,9 +161,12 @@ class Restacker:
         if absent:
             gone = [name for name in absent if name not in patches]
             waiting = [name for name in absent if name in self._left_alone]
-            words = "is left as it is too" if waiting else "comes after it"
-            words = "is not in the series" if gone else words
-            why = f"it requires {', '.join(gone or waiting or absent)}, which {words}"
+            named = gone or waiting or absent
+            one = len(named) == 1
+            words = "is left as it is too" if one else "are left as they are too"
+            if gone or not waiting:
+                words = f"{'is' if one else 'are'} {'not in the series' if gone else 'behind it'}"
+            why = f"it requires {', '.join(named)}, which {words}"
         elif not entry.active(self._selected):
             guards = " ".join(str(guard).removeprefix("#") for guard in entry.guards)
             why = f"its guards ({guards}) are off, and it {_reason(error)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused
@@ -11,6 +12,7 @@ from patchq.git.strict import PlainDiff
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, Reach
 from patchq.model.series import Series, SeriesEntry
+from patchq.model.words import some
 
 _CONTEXT = 3
 
@@ -90,6 +92,39 @@ def below(
     own = frozenset(guard.name for guard in entry.guards if guard.positive)
     earlier = series.entries[: series.entries.index(entry)]
     return tuple(other for other in earlier if other.active(default_guards | own))
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A patch that another one requires and that is not below it; ``where`` it is, in words."""
+
+    name: str
+    where: str
+
+
+def absent(patch: Patch, there: Container[str], series: Series | None = None) -> tuple[Absent, ...]:
+    """What ``patch`` requires and is not ``there``, with where ``series`` has it instead."""
+    names = series.names if series else ()
+    found = []
+    for name in patch.header.requires:
+        if name in there:
+            continue
+        where = "not in the series"
+        if series and name in names:
+            guards = " ".join(series.entry(name).guard_words)
+            own = names.index(patch.name) if patch.name in names else len(names)
+            where = "after it" if names.index(name) >= own else f"off by guards ({guards})"
+        found.append(Absent(name, where))
+    return tuple(found)
+
+
+def absent_words(missing: Sequence[Absent]) -> str:
+    """The names of ``missing``, and where they are: ``a, b, which are not in the series``."""
+    parts = []
+    for where in dict.fromkeys(each.where for each in missing):
+        names = [each.name for each in missing if each.where == where]
+        parts.append(f"{some(names)}, which {'is' if len(names) == 1 else 'are'} {where}")
+    return ", and ".join(parts)
 
 
 def met(reach: Reach, patches: Iterable[Patch]) -> tuple[Patch, ...]:

@@ -16,7 +16,7 @@ from patchq.engine.rebase.resolved_patch import patch_as_solved
 from patchq.engine.rebase.revive import order_of
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
-from patchq.engine.series.stack import PatchRefusedError, Stack, below
+from patchq.engine.series.stack import PatchRefusedError, Stack, absent, absent_words, below
 from patchq.engine.workspace.kept_aside import kept_aside
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -92,7 +92,7 @@ class Question:
                 tuple(filter(self._restacker.covers, new)),
             ),
             below=frozenset(other.name for other in lower),
-            missing=tuple(name for name in self._patch.header.requires if name not in there),
+            missing=absent(self._patch, there, self._candidate.series),
             lost=tuple(
                 LostPatch(other, "not in the series there")
                 for other in old
@@ -129,7 +129,7 @@ class Question:
         """What there is to solve; raises :class:`FindingsError` if nothing can be merged."""
         case = self.placed.case if self.placed.can_be_merged else None
         if case is None or self.judge.judge.blocked(case):
-            missing = ", ".join(self.placed.missing) or "patches that are not in the series"
+            missing = absent_words(self.placed.missing) or "patches that are not in the series"
             raise FindingsError(
                 f"{report.name} cannot be merged onto {self.span.new.name}: it stands on {missing}",
                 hint="Resolve those first; `patchq resolve` without a name lists what is held.",
