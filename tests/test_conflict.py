@@ -485,7 +485,7 @@ def test_a_patch_without_its_base_can_only_be_skipped(
             "gate.patch #+x\ncalm.patch\n",
             "gate.patch, which is off by guards (+x)",
         ),
-        (("gate.patch",), "calm.patch\ngate.patch\n", "gate.patch, which is behind it"),
+        (("gate.patch",), "calm.patch\ngate.patch\n", "gate.patch, which is after it"),
         (
             ("lost", "gate.patch"),
             "gate.patch #+x\ncalm.patch\n",

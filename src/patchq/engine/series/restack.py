@@ -163,9 +163,11 @@ class Restacker:
             waiting = [name for name in absent if name in self._left_alone]
             named = gone or waiting or absent
             one = len(named) == 1
-            words = "is left as it is too" if one else "are left as they are too"
-            if gone or not waiting:
-                words = f"{'is' if one else 'are'} {'not in the series' if gone else 'behind it'}"
+            words = "comes after it" if one else "come after it"
+            if gone:
+                words = f"{'is' if one else 'are'} not in the series"
+            elif waiting:
+                words = "is left as it is too" if one else "are left as they are too"
             why = f"it requires {', '.join(named)}, which {words}"
         elif not entry.active(self._selected):
             guards = " ".join(str(guard).removeprefix("#") for guard in entry.guards)
