@@ -395,7 +395,8 @@ def test_other_commands_that_write_are_refused_meanwhile(bench: Bench) -> None:
         assert "an edit of v1 is open" in bench.run(*command, code=2)
     before = bench.files()
     head = bench.git("rev-parse", "HEAD")
-    assert head in bench.run("edit", "--abort")
+    assert head not in (said := bench.run("edit", "--abort"))
+    assert "nothing had been changed in it" in said
     assert not bench.worktree.exists()
     assert bench.files() == before
     bench.run("rename", "one.patch", "x")
@@ -452,6 +453,21 @@ def test_what_a_broken_worktree_holds_is_kept(bench: Bench) -> None:
     kept = bench.workspace.state_dir / "kept" / f"{bench.worktree.name}-1"
     assert f"mine.txt (now in {kept})" in said
     assert (kept / "mine.txt").read_text() == "mine\n"
+
+
+def test_what_is_dropped_with_an_edit_is_said(bench: Bench) -> None:
+    bench.run("edit")
+    bench.git("commit", "-q", "--allow-empty", "-m", "Mine")
+    head = bench.git("rev-parse", "HEAD")
+    for name in ("staged.txt", "new.txt"):
+        bench.write(name, "mine\n")
+    bench.git("add", "staged.txt")
+    said = bench.run("edit", "--abort")
+    assert f"its commits up to {head}, still in .patchq/store.git" in said
+    kept = bench.workspace.state_dir / "kept" / f"{bench.worktree.name}-1"
+    assert f"some files were in no commit; kept are new.txt, staged.txt (now in {kept})" in said
+    assert (kept / "staged.txt").read_text() == "mine\n"
+    assert "nothing had been changed" not in said
 
 
 def test_a_damaged_state_can_only_be_forgotten(bench: Bench) -> None:

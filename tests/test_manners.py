@@ -36,6 +36,24 @@ def workspace(upstream: Miniature) -> Workspace:
     return made
 
 
+@pytest.mark.parametrize("form", ["table", "json", "markdown", "html"])
+def test_a_report_says_of_each_patch_whether_its_guards_turn_it_off(
+    patchq: CommandLine, upstream: Miniature, form: str
+) -> None:
+    patches = {
+        name: upstream.patch("v1", {file: "A\n"}, "Raise it")
+        for name, file in (("on.patch", "a.txt"), ("off.patch", "new.txt"))
+    }
+    workspace = make_workspace(upstream, patches, series="on.patch\noff.patch #+later #+other\n")
+    done = patchq("report", "v1", "--onto", "v2", "--format", form, cwd=workspace.root)
+    assert done.returncode == 0, done.stderr
+    plain = re.sub(r"\\|<[^>]*>", "", done.stdout)
+    assert "off by its guards (+later +other)" in plain
+    if form == "json":
+        on, off = json.loads(done.stdout)["patches"]
+        assert (on["notes"], off["notes"]) == ([], ["off by its guards (+later +other)"])
+
+
 def test_help_shows_each_command_in_a_group_with_its_whole_summary(
     patchq: CommandLine, tmp_path: Path
 ) -> None:

@@ -455,6 +455,7 @@ def test_notes_keep_what_people_add(
     patchq("lock", "v2", cwd=workspace.root)
     file = tmp_path / "v2.md"
     assert patchq("notes", "v2", "-o", str(file), cwd=workspace.root).returncode == 0
+    file.chmod(0o640)
     text = file.read_text()
     for title in ("Patches", "Requirements and pins", "Gates", "Names", "Open risks"):
         assert f"\n## {title}\n" in text
@@ -464,6 +465,7 @@ def test_notes_keep_what_people_add(
     file.write_text(mine)
     patchq("notes", "v2", "-o", str(file), cwd=workspace.root)
     assert file.read_text() == text.replace("## Gates\n", "## Gates\n\nChecked by hand.\n")
+    assert file.stat().st_mode & 0o777 == 0o640
     file.write_text(mine.replace("<!-- /patchq -->\n", "", 1))
     done = patchq("notes", "v2", "-o", str(file), cwd=workspace.root)
     assert done.returncode == 2

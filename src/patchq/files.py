@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ _ASIDE = re.compile(r"\..+\.(\d+)\.new")
 def replace_file(
     path: Path, content: bytes, *, durable: bool = False, aside_in: Path | None = None
 ) -> None:
-    """Give the file ``path`` this content in one step; its directory must exist.
+    """Give the file ``path`` this content in one step; its directory must exist, its mode stays.
 
     ``durable``: it also survives a crash of the machine. It is written aside in its own directory,
     or in ``aside_in`` of the same file system. Raises :class:`OSError`, and the file is as it was.
@@ -29,6 +30,8 @@ def replace_file(
     try:
         with aside.open("wb") as file:
             file.write(content)
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -89,9 +89,12 @@ def _abort(run: Session) -> None:
     aborted = run.api.abort_edit()
     run.notice("the edit is forgotten; series/ is as it was")
     if aborted.head:
-        run.notice(f"its last commit was {aborted.head}, in .patchq/store.git")
+        run.notice(f"dropped with it: its commits up to {aborted.head}, still in .patchq/store.git")
     if aborted.kept:
-        run.notice(f"its worktree was broken; kept are {aborted.kept}")
+        state = "its worktree was broken" if aborted.broken else "some files were in no commit"
+        run.notice(f"{state}; kept are {aborted.kept}")
+    if aborted.unchanged:
+        run.notice("nothing had been changed in it")
 
 
 def register(app: typer.Typer) -> None:

@@ -268,14 +268,14 @@ class Worktree:
             file.rename(target)
         return KeptFiles(directory, tuple(str(file.relative_to(self.path)) for file in odd))
 
-    def clear(self, taken: TreeId | None = None, *, committed: bool = True) -> None:
+    def clear(self, taken: TreeId | None = None, *, committed: bool = True) -> KeptFiles | None:
         """Take everything out; the directory itself stays, for shells that stand in it.
 
         What would be lost is moved aside, to ``kept`` beside the worktree: files that are not in
         the tree ``taken``, and in no commit there and not staged, unless nobody will look for a
-        ``committed`` or staged one either.
+        ``committed`` or staged one either. Those files are returned.
         """
-        self._keep_unknown(taken, committed=committed)
+        kept = self._keep_unknown(taken, committed=committed)
         if self.path.is_symlink() or self.path.is_file():
             self.path.unlink()
         # first what says that the layout is whole
@@ -286,13 +286,15 @@ class Worktree:
                 shutil.rmtree(entry)
             else:
                 entry.unlink()
+        return kept
 
-    def remove(self, taken: TreeId | None = None, *, committed: bool = True) -> None:
+    def remove(self, taken: TreeId | None = None, *, committed: bool = True) -> KeptFiles | None:
         """Remove the worktree, if there is one; see :meth:`clear`."""
-        self.clear(taken, committed=committed)
+        kept = self.clear(taken, committed=committed)
         if self.path.is_dir():
             _step_out(self.path)
             self.path.rmdir()
+        return kept
 
     def _verify(self, layout: WorktreeLayout) -> None:
         """See that each file that will be checked out is what its id says."""

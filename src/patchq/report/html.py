@@ -25,7 +25,7 @@ from patchq.report.commit import NO_LINKS, CommitLinks, commit_of
 from patchq.report.page import Page
 from patchq.report.page_making import make_page
 from patchq.report.sections import REQUIREMENTS, remembered_words
-from patchq.report.summary import missing_path, state
+from patchq.report.summary import facts, missing_path, state
 from patchq.report.text import day, printable
 
 _SHORT = 9
@@ -145,6 +145,7 @@ def _environment(links: CommitLinks) -> Environment:
         missing_path=missing_path,
         remembered=remembered_words,
         sha256=_digest,
+        facts=facts,
         state=state,
     )
     return environment

@@ -28,7 +28,7 @@ from patchq.report.sections import (
     to_decide,
     watched,
 )
-from patchq.report.summary import state, summary
+from patchq.report.summary import facts, summary
 from patchq.report.text import printable
 
 _MARKUP = re.compile(r"[\\`*_\[\]~|!&<>]|^[-+=#]|^\d+(?=[.)])")
@@ -221,7 +221,7 @@ def _decisions(report: Report, links: CommitLinks, detail: int) -> Iterator[str]
         for item in to_decide(report)
     ]
     for root in roots(in_section(report, ReportSection.DECIDE)):
-        entry = [f"- {_verdict(root.patch)}: {escape(state(root.patch))}"]
+        entry = [f"- {_verdict(root.patch)}: {escape(facts(root.patch))}"]
         entry += _evidence_of(root.patch, links, detail)
         if root.followers:
             names = ", ".join(code(patch.name) for patch in root.followers)
@@ -280,7 +280,7 @@ def _table(report: Report, detail: int) -> Iterator[str]:
     if patches:
         rows = [
             f"| {VERDICTS[patch.verdict].sign} | {code(patch.name)} | {patch.verdict.value} "
-            f"| {patch.action.value} | {escape(state(patch))} |"
+            f"| {patch.action.value} | {escape(facts(patch))} |"
             for patch in patches
         ]
         yield "\n".join(["| | patch | verdict | action | hunks |", "|---|---|---|---|---|", *rows])

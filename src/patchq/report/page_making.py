@@ -282,7 +282,7 @@ def _is_quiet(found: Cell) -> bool:
     if patch is None or found.mark is MARKS["settled"]:
         return patch is not None
     moved = any(change.old != change.new for change in patch.paths)
-    told = patch.evidence or patch.effects or moved
+    told = patch.evidence or patch.effects or patch.notes or moved
     return found.mark is MARKS["clean"] and not told
 
 

@@ -40,6 +40,11 @@ def state(patch: PatchReport) -> str:
     return ", ".join(parts)
 
 
+def facts(patch: PatchReport) -> str:
+    """The :func:`state` of the patch, and its notes."""
+    return " · ".join((state(patch), *patch.notes))
+
+
 def missing_path(patch: PatchReport) -> str:
     """What to say of a path that the new base does not have; an archive may only not cover it."""
     return "not covered" if patch.verdict is Verdict.NOT_COVERED else "nowhere"

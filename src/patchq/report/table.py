@@ -29,7 +29,7 @@ from patchq.report.sections import (
     to_decide,
     watched,
 )
-from patchq.report.summary import state, summary
+from patchq.report.summary import facts, state, summary
 from patchq.report.terminal import INDENT, Writer
 
 
@@ -135,7 +135,7 @@ def _write_patch(writer: Writer, patch: PatchReport, columns: _Columns) -> None:
         "  ",
         (f"{writer.say(patch.name):{columns.name}}", "bold"),
     )
-    rest = Text(writer.say(" · ".join((state(patch), *patch.notes))), style="dim")
+    rest = Text(writer.say(facts(patch)), style="dim")
     if text.cell_len + 2 + rest.cell_len <= writer.width:
         writer.line(Text.assemble(text, "  ", rest))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -88,6 +89,7 @@ def begin(
     edit = Edit(
         tag=tag,
         base=base.commit,
+        head=top,
         guards=tuple(sorted(guards)),
         opened=upto,
         commits=commits,
@@ -101,10 +103,17 @@ def begin(
 
 @dataclass(frozen=True)
 class AbortedEdit:
-    """The commit that an edit had come to, if known, and files kept from a broken worktree."""
+    """What is dropped with an edit.
+
+    ``head`` is the commit that it had come to, if that is another one than it began with, and
+    ``kept`` what was in no commit. ``broken`` says that the worktree could not be read as one,
+    ``unchanged`` that it was as it had been opened.
+    """
 
     head: CommitId | None
     kept: KeptFiles | None
+    broken: bool
+    unchanged: bool
 
 
 def abort(workspace: Workspace) -> AbortedEdit:
@@ -112,18 +121,23 @@ def abort(workspace: Workspace) -> AbortedEdit:
     if not is_open(workspace):
         raise InputError("no edit is open", hint="`patchq edit TAG` opens one.")
     store = Store(workspace.store_path)
-    worktree, tree = worktree_of(workspace, store), None
-    try:
+    worktree, began, head, tree = worktree_of(workspace, store), None, None, None
+    with suppress(PatchqError):
+        edit = load(workspace)
+        began = edit.head if edit else None
+    with suppress(PatchqError):
+        tree = store.describe(worktree.head())[0]
         head = worktree.head()
-        tree = store.describe(head)[0]
-    except PatchqError:
-        head = None
-    # who finds the worktree broken can only abort: what it holds is not abandoned by that
-    kept = None if head and worktree.is_linked else worktree.keep_aside(tree)
+    broken, rests = not (head and worktree.is_linked), False
+    if not broken:
+        with suppress(PatchqError):
+            rests = worktree.snapshot() == tree
+    kept = None if rests else worktree.keep_aside(tree)
     forget(workspace)
     note("the edit is forgotten")
-    worktree.remove()
-    return AbortedEdit(head, kept)
+    kept = worktree.remove() or kept
+    moved = None if head == began else head
+    return AbortedEdit(moved, kept, broken, unchanged=rests and not (moved or kept))
 
 
 def close(project: Project) -> None:

@@ -18,7 +18,7 @@ from patchq.model.workspace import Workspace
 
 FILE = "edit.json"
 WORKTREE = "edit"
-SCHEMA = "patchq.edit/1"
+SCHEMA = "patchq.edit/2"
 
 WAYS_ON = "`patchq refresh` writes it back, `patchq edit --abort` forgets it."
 
@@ -27,13 +27,15 @@ WAYS_ON = "`patchq refresh` writes it back, `patchq edit --abort` forgets it."
 class Edit:
     """An open edit of the series on ``tag``, under ``guards``, up to patch ``opened`` (or all).
 
-    ``commits`` are the selected patches in order with the commit that each was given, also of
-    those above ``opened``. ``inputs`` are the hashes of all files it began with. ``written`` is the
-    hash of the directory that it is about to become, None before that.
+    ``head`` is the commit that the worktree began at. ``commits`` are the selected patches in
+    order with the commit that each was given, also of those above ``opened``. ``inputs`` are the
+    hashes of all files it began with. ``written`` is the hash of the directory that it is about to
+    become, None before that.
     """
 
     tag: str
     base: CommitId
+    head: CommitId
     guards: tuple[str, ...]
     opened: str | None
     commits: Mapping[str, CommitId]
@@ -84,6 +86,7 @@ def _written(edit: Edit) -> dict[str, Any]:
     return {
         "tag": edit.tag,
         "base": edit.base,
+        "head": edit.head,
         "guards": list(edit.guards),
         "opened": edit.opened,
         "commits": [[name, commit] for name, commit in edit.commits.items()],
@@ -102,6 +105,7 @@ def _read(fields: Mapping[str, Any]) -> Edit:
     return Edit(
         tag=text_of(fields["tag"]),
         base=_oid(fields["base"]),
+        head=_oid(fields["head"]),
         guards=tuple(map(text_of, fields["guards"])),
         opened=opened,
         commits=commits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -122,9 +122,23 @@ def rebase_series(
         guards=tuple(sorted(span.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
+    report = _with_guards(source, span.settings.default_guards, report)
     return Rebased(
         source, span.new, report, judgements, lambda: run.stop(judgements), tuple(run.remembered)
     )
+
+
+def _with_guards(source: SeriesDirectory, defaults: Collection[str], report: Report) -> Report:
+    """``report`` with a note at each patch that its guards turn off by default."""
+    off = {
+        entry.name: f"off by its guards ({' '.join(entry.guard_words)})"
+        for entry in source.series.guarded_off(defaults)
+    }
+    patches = (
+        replace(patch, notes=(off[patch.name], *patch.notes)) if patch.name in off else patch
+        for patch in report.patches
+    )
+    return replace(report, patches=tuple(patches))
 
 
 def refuse_existing(workspace: Workspace, tag: str) -> None:
