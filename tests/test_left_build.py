@@ -42,7 +42,11 @@ SETUP = 'setup(ext_modules=[Extension("x", ["a.c", "src/q.c"])])\n'
             {"Makefile.am": "SUBDIRS = m \\\n\tk2\n"},
             "k",
         ),
+        ("k/" + LISTS, {LISTS: TOP}, {LISTS: TOP.replace("(k)", "(k2)")}, "k"),
+        ("k/Makefile", {"Makefile": "SUBDIRS = m k\n"}, {"Makefile": "SUBDIRS = m k2\n"}, "k"),
         # it is built as it was
+        ("k/" + LISTS, {LISTS: TOP}, {LISTS: TOP.replace("(m)", "(m2)")}, None),
+        ("rules.mk", {"Makefile": "include rules.mk\n"}, {"Makefile": "x:\n"}, None),
         ("q.c", {"Makefile": MAKE}, {"Makefile": MAKE.replace("b.o", "")}, None),
         ("q.c", {"Makefile": MAKE}, {"Makefile": "OBJS = a.o\n", "more.mk": "OBJS += q.o\n"}, None),
         ("q.c", {LISTS: CMAKE}, {LISTS: "project(x)\nfile(GLOB SRCS *.c)\n"}, None),

@@ -117,7 +117,7 @@ def _lost(then: _Named, now: _Named, old: str, new: str) -> Iterator[_Lost]:
     """What a build file named of a file, and names no more."""
     above = {str(each) for each in PurePosixPath(new).parents}
     names = sorted((then.directories - now.directories) & above)
-    if not _INCLUDED.fullmatch(PurePosixPath(new).suffix):
+    if not _INCLUDED.fullmatch(PurePosixPath(new).suffix) and not is_build_file(new):
         names.insert(0, "")
     for lost in (_Lost(old, new, folder) for folder in names):
         if lost.was_there(then) and not lost.is_there(now):
@@ -152,7 +152,7 @@ class BuildFiles:
     def _left(self, trail: HunkHistory, places: Mapping[str, str | None]) -> LeftBuild | None:
         old = trail.unit.paths[-1]
         new = places.get(old)
-        if new is None or family(new) is Family.OTHER or is_build_file(new):
+        if new is None or (family(new) is Family.OTHER and not is_build_file(new)):
             return None
         key = old, new, trail.landed.tree if trail.landed else self._span.old.tree
         if key not in self._found:
