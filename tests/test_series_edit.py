@@ -8,7 +8,7 @@ import pytest
 from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from seriesbench import USER, A, B, Bench, begin, changed, three
-from workspaces import make_workspace
+from workspaces import add_series, make_workspace
 
 from patchq.model.patch import Patch
 from patchq.model.retired import RecordState, Retired, render_retired
@@ -63,6 +63,55 @@ def test_a_dropped_patch_is_kept_with_the_reason(bench: Bench) -> None:
     assert bench.files() == before
     bench.run("drop", "two.patch", "one.patch", "--forget")
     assert bench.files().keys() == {"three.patch", "series"}
+
+
+SECTIONS = "# first\n# two lines\none.patch\n\n# rest\ntwo.patch\nthree.patch # mine\n"
+ALONE = "# for 1\none.patch\n# for 2\ntwo.patch\n# for 3\nthree.patch\n"
+NARROW = "one.patch\n# for 2\ntwo.patch\nthree.patch\n"
+
+
+@pytest.mark.parametrize(
+    ("series", "name", "left"),
+    [
+        (SECTIONS, "one", "\n# rest\ntwo.patch\nthree.patch # mine\n"),
+        (SECTIONS, "two", SECTIONS.replace("two.patch\n", "")),
+        (ALONE, "one", ALONE.replace("# for 1\none.patch\n", "")),
+        (ALONE, "two", ALONE.replace("# for 2\ntwo.patch\n", "")),
+        (ALONE, "three", ALONE.replace("# for 3\nthree.patch\n", "")),
+        (NARROW, "two", NARROW.replace("two.patch\n", "")),
+    ],
+)
+def test_a_comment_goes_and_comes_back_with_the_patch_that_it_is_for(
+    bench: Bench, series: str, name: str, left: str
+) -> None:
+    """Unless another patch stands under it too; then the patch comes back below it."""
+    add_series(bench.workspace, "v2", dict(three(bench.upstream)))  # where its place is looked up
+    file = bench.workspace.series_path("v1") / "series"
+    file.write_text(series)
+    bench.run("drop", name, "--tag", "v1", "--reason", "built elsewhere")
+    assert file.read_text() == left
+    bench.run("revive", f"{name}.patch", "v1")
+    assert sorted(file.read_text().split("\n")) == sorted(series.split("\n"))
+    assert [line for line in file.read_text().split("\n") if line] == [
+        line for line in series.split("\n") if line
+    ]
+
+
+def test_a_comment_outlives_a_patch_that_is_forgotten_or_comes_back_otherwise(
+    bench: Bench,
+) -> None:
+    file = bench.workspace.series_path("v1") / "series"
+    patch = file.parent / "two.patch"
+    raw = patch.read_bytes()
+    for how in (["--forget"], ["--reason", "built elsewhere"]):
+        file.write_text(ALONE)
+        patch.write_bytes(raw)
+        bench.run("drop", "two", *how)
+        assert ("# for 2" in file.read_text()) is (how == ["--forget"])
+    given = bench.workspace.root / "two.patch"
+    given.write_bytes(raw)
+    bench.run("import", str(given), "--tag", "v1")
+    assert file.read_text().endswith("three.patch\n# for 2\ntwo.patch\n")
 
 
 def test_a_patch_that_others_stand_on_is_not_dropped(stack: Bench) -> None:

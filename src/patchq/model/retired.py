@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from patchq.errors import Where
 from patchq.model.ids import commit_id
-from patchq.model.series import Guard, check_name
+from patchq.model.series import Guard, SeriesEntry, check_name
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 from patchq.model.yamlfile import YamlValue, dump, parse
 
@@ -34,7 +34,7 @@ class Retired:
     """A patch out of the series: why, and its content byte for byte.
 
     ``since`` is the base on which it was judged; ``base`` the one that its content stands on.
-    ``guards`` and ``strip`` are what its line in the series said.
+    ``guards`` and ``strip`` are what its line in the series said, ``comment`` the lines above it.
     """
 
     name: str
@@ -47,6 +47,12 @@ class Retired:
     base: str
     guards: tuple[Guard, ...] = ()
     strip: int = 1
+    comment: bytes = b""
+
+    @property
+    def entry(self) -> SeriesEntry:
+        """Its line in a series, if it comes back."""
+        return SeriesEntry(self.name, strip=self.strip, guards=self.guards, comment=self.comment)
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ def _fields(document: YamlValue) -> dict[str, YamlValue]:
 def _read_record(entry: YamlValue) -> Retired:
     fields = entry.fields(
         *("name", "standing", "verdict", "since", "base", "reason", "content"),
-        optional=("guards", "strip", "evidence"),
+        optional=("guards", "strip", "comment", "evidence"),
     )
     name = fields["name"].text()
     check_name(name, fields["name"].where)
@@ -165,6 +171,7 @@ def _read_record(entry: YamlValue) -> Retired:
         base=fields["base"].text(),
         guards=tuple(map(_read_guard, fields["guards"].sequence())) if "guards" in fields else (),
         strip=fields["strip"].integer() if "strip" in fields else 1,
+        comment=fields["comment"].content() if "comment" in fields else b"",
     )
 
 
@@ -217,6 +224,7 @@ def _render_record(record: Retired) -> dict[str, Any]:
         "base": record.base,
         "strip": None if record.strip == 1 else record.strip,
         "guards": [str(guard).removeprefix("#") for guard in record.guards] or None,
+        "comment": record.comment or None,
         "reason": record.reason,
         "evidence": [_render_evidence(evidence) for evidence in record.evidence] or None,
         "content": record.content,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 from patchq.errors import InputError, Where
 from patchq.model.nearest import did_you_mean
@@ -54,6 +54,8 @@ class SeriesEntry:
     strip: int = 1
     guards: tuple[Guard, ...] = ()
     line: int = field(default=0, compare=False)
+    comment: bytes = field(default=b"", compare=False)
+    """The comment lines right above it, which a patch takes along that comes back."""
 
     @property
     def guard_words(self) -> list[str]:
@@ -145,20 +147,59 @@ class Series:
     def place(self, entry: SeriesEntry, order: Sequence[str]) -> Series:
         """The series with ``entry`` before the first patch that comes after it in ``order``.
 
-        At the end if there is none, or ``order`` does not have it.
+        At the end if there is none, or ``order`` does not have it; below its comment.
         """
         later = frozenset(order[order.index(entry.name) + 1 :] if entry.name in order else ())
         at = next((n for n, one in enumerate(self.entries) if one.name in later), None)
-        if at is None:
-            return self.append(entry)
-        return self.arrange([*self.entries[:at], entry, *self.entries[at:]])
+        before, after = self.entries[:at], self.entries[at:] if at is not None else ()
+        lines, start = self._lines(), before[-1].line if before else 0
+        between = b"\n" + b"".join(lines[start : after[0].line - 1 if after else None])
+        head, comment, _ = between.partition(b"\n" + entry.comment)
+        if entry.comment and comment:
+            lines.insert(start + (head + comment).count(b"\n") - 1, render_entry(entry))
+            return self._with(lines)
+        if entry.comment and after:  # before the comment of the next one
+            line = after[0].line
+            lines.insert(line - 1 - self._comment_above(line).count(b"\n"), render_entry(entry))
+            placed = self._with(lines)
+        else:
+            placed = self.arrange([*before, entry, *after]) if after else self.append(entry)
+        return placed.under(entry.name, entry.comment)
 
-    def without(self, names: Iterable[str]) -> Series:
-        """The series without the lines of the patches ``names``."""
+    def under(self, name: str, comment: bytes) -> Series:
+        """The series with ``comment`` above patch ``name``, unless it has these lines."""
+        if not comment or b"\n" + comment in b"\n" + self.raw:
+            return self
+        lines = self._lines()
+        lines.insert(self.entry(name).line - 1, comment)
+        return self._with(lines)
+
+    def taken(self, name: str) -> SeriesEntry:
+        """The entry of patch ``name`` with the comment right above it."""
+        entry = self.entry(name)
+        return replace(entry, comment=self._comment_above(entry.line))
+
+    def _comment_above(self, line: int) -> bytes:
+        above = takewhile(_is_comment, reversed(self._lines()[: line - 1]))
+        return b"".join(reversed([*above]))
+
+    def without(self, names: Iterable[str], *, comments: bool = False) -> Series:
+        """The series without the lines of the patches ``names``.
+
+        With ``comments`` also without those above a patch that no other one stands under: which
+        ends the file, or has an empty line or a comment behind it.
+        """
         gone = {self.entry(name).line for name in names}
-        return self._with(
-            line for number, line in enumerate(self._lines(), 1) if number not in gone
-        )
+        kept: list[bytes] = []
+        lines = self._lines()
+        for number, line in enumerate(lines, 1):
+            if number not in gone:
+                kept.append(line)
+                continue
+            ends = number == len(lines) or not lines[number].strip() or _is_comment(lines[number])
+            while comments and ends and kept and _is_comment(kept[-1]):
+                kept.pop()
+        return self._with(kept)
 
     def rename(self, old: str, new: str) -> Series:
         """The series with patch ``old`` called ``new``; options and comments stay."""
@@ -264,6 +305,10 @@ def _followers(wanted: Sequence[str], staying: Collection[str]) -> dict[str, lis
         else:
             following[last].append(name)
     return following
+
+
+def _is_comment(line: bytes) -> bool:
+    return line.lstrip().startswith(b"#")
 
 
 def render_entry(entry: SeriesEntry) -> bytes:

@@ -35,7 +35,7 @@ def new_series(rebased: Rebased) -> SeriesDirectory:
     }
     return replace(
         source,
-        series=source.series.without(left),
+        series=source.series.without(left, comments=True),
         patches=carried,
         retired=_memory(source.out_of_series, records),
         lineage=Lineage(),
@@ -60,7 +60,7 @@ def _memory(earlier: tuple[Retired, ...], records: list[Retired]) -> tuple[Retir
 
 def _record(rebased: Rebased, report: PatchReport) -> Retired:
     held = report.action is Action.REVIEW
-    entry = rebased.source.series.entry(report.name)
+    entry = rebased.source.series.taken(report.name)
     return Retired(
         name=report.name,
         verdict=report.verdict,
@@ -72,6 +72,7 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
         base=rebased.source.tag,
         guards=entry.guards,
         strip=entry.strip,
+        comment=entry.comment,
     )
 
 

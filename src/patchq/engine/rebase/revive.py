@@ -15,7 +15,7 @@ from patchq.model.ids import TreeId
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
 from patchq.model.retired import RecordState, Retired
-from patchq.model.series import NoSuchPatchError, SeriesEntry
+from patchq.model.series import NoSuchPatchError
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -77,12 +77,11 @@ def _brought_back(
     ``why`` says why it is not in its own place.
     """
     name, tag = record.name, directory.tag
-    entry = SeriesEntry(name, strip=record.strip, guards=record.guards)
-    series = directory.series.place(entry, order)
+    series = directory.series.place(record.entry, order)
     restacker = Restacker(project.store, project.lock.base(tag), project.settings.default_guards)
     tree = restacker.tree_below(series, series.entry(name), directory.patches)
     patch, verdict = _carried(project, record, directory, restacker, tree)
-    series = directory.series.place(replace(entry, strip=patch.strip), order)
+    series = directory.series.place(replace(record.entry, strip=patch.strip), order)
     old = replace(
         directory, retired=tuple(other for other in directory.retired if other is not record)
     )

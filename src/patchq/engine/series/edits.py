@@ -113,7 +113,7 @@ def drop(project: Project, tag: str, names: Sequence[str], reason: str | None) -
     leaving = [name for name in names if name not in held and name not in missing]
     restacker = _restacker(project, tag)
     works = restacker.works(old, lenient=True)
-    new = restacker.restack(old, old.series.without(leaving), works)
+    new = restacker.restack(old, old.series.without(leaving, comments=reason is not None), works)
     gone = (
         *(held[name] for name in names if name in held),
         *missing.values(),

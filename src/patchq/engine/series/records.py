@@ -13,7 +13,7 @@ from patchq.model.workspace import SeriesDirectory, Workspace
 
 def record_of(directory: SeriesDirectory, name: str) -> Retired:
     """The record of a patch of ``directory`` that is taken out of it."""
-    entry = directory.series.entry(name)
+    entry = directory.series.taken(name)
     return Retired(
         name=name,
         verdict=Verdict.CLEAN,
@@ -25,6 +25,7 @@ def record_of(directory: SeriesDirectory, name: str) -> Retired:
         base=directory.tag,
         guards=entry.guards,
         strip=entry.strip,
+        comment=entry.comment,
     )
 
 

@@ -387,8 +387,12 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
                 hint="Remove it, or choose another name.",
             )
     written = {name: raw for name, raw in after.items() if before.get(name) != raw}
-    if new.series.raw != old.series.raw:
-        written[SERIES] = new.series.raw
+    series = new.series
+    for record in new.retired:
+        if record.name in series.names:  # settled: its comment outlives the record
+            series = series.under(record.name, record.comment)
+    if series.raw != old.series.raw:
+        written[SERIES] = series.raw
     retired = tuple(record for record in new.retired if record.name not in new.series.names)
     if (retired, new.lineage) != (old.retired, old.lineage):
         written[RETIRED] = render_retired(retired, new.lineage)

@@ -51,14 +51,13 @@ class Question:
         self.span: UpstreamRange = project.upstream_range(record.base, tag)
         self.stack = Stack(project.store)
         self._patch = read_patch(name, record.content, strip=record.strip)
-        entry = SeriesEntry(name, strip=record.strip, guards=record.guards)
         self._source = self._own_series()
         order = (
             self._source.series.names
             if self._source
             else order_of(project.workspace, record, directory.series.names)
         )
-        series = directory.series.place(entry, order)
+        series = directory.series.place(record.entry, order)
         self._candidate = replace(self._directory, series=series)
         self._restacker = Restacker(project.store, project.lock.base(tag), self._defaults)
         self.judge = PlaceJudge(
@@ -208,7 +207,7 @@ class Question:
         try:
             new = self._restacker.restack(old, series, works)
         except FindingsError as error:
-            last = self._directory.series.append(entry)
+            last = self._directory.series.place(self._record.entry, (name,))
             if last.names == series.names:
                 raise
             new = self._restacker.restack(old, last, works)
