@@ -132,7 +132,7 @@ def test_changes_of_a_series(root: Path) -> None:
     assert refreshed.edit == opened
     assert workspace.files.series("v1").names == ("b.patch", "c.patch", "a.patch")
     workspace.edit()
-    assert workspace.abort_edit().head
+    assert workspace.abort_edit().unchanged
 
 
 def test_what_is_held_is_resolved_and_ported(root: Path) -> None:
