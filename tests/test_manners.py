@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from commandline import CommandLine
+from commandline import SOURCES, CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import add_series, make_workspace
 
@@ -466,3 +468,18 @@ def test_what_would_be_silent_is_said(patchq: CommandLine, workspace: Workspace)
     assert done.returncode == 0
     said = "patchq: X-Requires: nope.patch is not in the series; new.patch is off by its guards\n"
     assert said in done.stderr
+
+
+def test_a_git_that_is_killed_at_the_first_use_is_told(tmp_path: Path) -> None:
+    """GitPython runs ``git version`` when it is imported."""
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nkill -9 $$\n")
+    git.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", "from patchq.git.process import load_gitpython as f; f()"],
+        env={"PATH": str(tmp_path), "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "PatchqError: `git version` failed, so git cannot be used" in done.stderr

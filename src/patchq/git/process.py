@@ -87,6 +87,12 @@ def load_gitpython() -> None:
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
     try:
         import git as _  # noqa: F401
+    except ModuleNotFoundError:
+        raise
+    except ImportError as error:  # git did not run, or was killed
+        raise PatchqError(
+            "`git version` failed, so git cannot be used", hint="See that it runs; then try again."
+        ) from error
     finally:
         del os.environ["GIT_CONFIG_GLOBAL"], os.environ["GIT_CONFIG_NOSYSTEM"]
 
