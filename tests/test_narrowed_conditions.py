@@ -38,6 +38,26 @@ SHELL_LOOP = SHELL.replace('if [ "$ARCH" = arm ]; then', "for a in arm x86; do")
     "fi", "done"
 )
 FOREACH = CMAKE.replace("if(CUDA_FOUND)", "foreach(a 90 100)").replace("endif", "endforeach")
+C_ELSE = C.replace("\t\tLINE(p);\n", "").replace("\t}\n", "\t} else {\n\t\tLINE(p);\n\t}\n", 1)
+ALLMAN = C.replace("(p->on) {", "(p->on)\n\t{")
+SWITCH = (
+    "int\nf(int op)\n{\n\tswitch (op) {\n\tcase A:\n\t\ta();\n\t\tbreak;\n\tcase ns::B:\n\t\tb();\n"
+    "\t\tLINE();\n\t\tbreak;\n\tdefault:\n\t\td();\n\t}\n\treturn 0;\n}\n"
+)
+DEFAULT = SWITCH.replace("\t\tLINE();\n", "").replace("\t\td();\n", "\t\td();\n\t\tLINE();\n")
+TRY = (
+    "def f(p):\n    try:\n        a(p)\n    except (OSError, ValueError) as e:\n        b(e)\n"
+    "        c(e)\n        LINE(e)\n        d(e)\n"
+)
+CATCH = (
+    "int f()\n{\n\ttry {\n\t\ta();\n\t} catch (const std::exception& e) {\n\t\tb();\n\t\tLINE();\n"
+    "\t}\n\treturn 0;\n}\n"
+)
+MATCH = (
+    "def f(p):\n    match p.kind:\n        case 1:\n            a(p)\n        case 2 | 3:\n"
+    "            b(p)\n            LINE(p)\n        case _:\n            c(p)\n"
+)
+ARM = '#!/bin/sh\ncase "$1" in\narm64|aarch64)\n\ta\n\tb\n\tLINE\n\tc\n\t;;\n*)\n\td\n\t;;\nesac\n'
 REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif\n"
 
 
@@ -74,6 +94,24 @@ REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif
         ("f.cc", RANGE, ": p->items", ": p->items.first(2)"),
         ("f.sh", SHELL_LOOP, "in arm x86", "in x86"),
         ("f.cmake", FOREACH, "a 90 100", "a 90"),
+        # arms of a choice
+        ("f.c", C_ELSE, "(p->on)", "(p->on || p->slow)"),
+        ("f.c", ALLMAN, "(p->on)", "(p->on && p->slow)"),
+        ("f.c", SWITCH, "case ns::B", "case ns::C"),
+        ("f.c", SWITCH, "(op)", "(op & 3)"),
+        ("f.c", DEFAULT, "\tcase A:", "\tcase C:\n\t\tc();\n\t\tbreak;\n\tcase A:"),
+        ("f.py", TRY, "(OSError, ValueError)", "OSError"),
+        ("f.py", TRY, "    except", "    except FileNotFoundError:\n        z(p)\n    except"),
+        ("f.py", TRY, "    except", "    except lib.Error:\n        z(p)\n    except"),
+        ("f.cc", CATCH, "std::exception", "std::bad_alloc"),
+        ("f.cc", CATCH, "\t} catch", "\t} catch (const X& e) {\n\t\tz();\n\t} catch"),
+        ("f.py", MATCH, "case 2 | 3", "case 3"),
+        ("f.py", MATCH, "match p.kind", "match p.other"),
+        ("f.py", MATCH, "        case 1", "        case x if x:\n            z(p)\n        case 1"),
+        ("f.sh", ARM, "arm64|aarch64", "arm64"),
+        ("f.sh", ARM, "arm64|", "aarch64)\n\tz\n\t;;\narm64|"),
+        ("f.sh", ARM, "arm64|", "arm*)\n\tz\n\t;;\narm64|"),
+        ("f.sh", ARM, '"$1"', '"$TARGET"'),
         # taken back, at a distance
         ("f.cmake", CMAKE, "use(LINE)", "list(REMOVE_ITEM LINE 121)\nuse(LINE)"),
         ("f.cmake", CMAKE, "use(LINE)", 'list(FILTER LINE EXCLUDE REGEX "12.")\nuse(LINE)'),
@@ -116,6 +154,21 @@ def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
         ("f.cc", RANGE, "auto& i : p", "const auto& [i, j] : p"),
         ("f.sh", SHELL_LOOP, "for a in arm x86", "for b in arm riscv x86"),
         ("f.cmake", FOREACH, "foreach(a 90 100)", "foreach(a 90 100 121)"),
+        # arms of a choice
+        ("f.c", C, "\t}\n", "\t} else {\n\t\tz(p);\n\t}\n"),
+        ("f.c", C_ELSE, "} else {", "}\n\telse {  // as ever"),
+        ("f.c", ALLMAN, "(p->on)", "(p->on || p->slow)"),
+        ("f.c", SWITCH, "\tcase ns::B", "\tcase C:\n\tcase ns::B"),
+        ("f.c", SWITCH, "\tcase ns::B", "\tcase C:\n\t\tc();\n\t\tbreak;\n\tcase ns::B"),
+        ("f.py", TRY, "(OSError, ValueError) as e", "(ValueError, KeyError, OSError) as error"),
+        ("f.py", TRY, "(OSError, ValueError)", "Exception"),
+        ("f.py", TRY, "    except", "    except KeyError:\n        z(p)\n    except"),
+        ("f.py", TRY, "        d(e)\n", "        d(e)\n    except KeyError:\n        z(p)\n"),
+        ("f.cc", CATCH, "const std::exception& e", "std::exception const &error"),
+        ("f.py", MATCH, "case 2 | 3", "case 2 | 3 | 4"),
+        ("f.py", MATCH, "        case 1", "        case 4:\n            z(p)\n        case 1"),
+        ("f.sh", ARM, "arm64|aarch64", "arm64 | armv9 | aarch64"),
+        ("f.sh", ARM, "arm64|", "riscv*)\n\tz\n\t;;\narm64|"),
         # what looks like a directive
         ("f.py", REMARK, "if the old one", "if the newer one"),
         ("f.sh", REMARK, "if the old one", "if the newer one"),

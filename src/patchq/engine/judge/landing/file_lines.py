@@ -124,7 +124,7 @@ class FileLines:
             if self.kind is Family.OTHER:
                 heads.update(blocks_of(self.path, self._text).around(number))
             parts = self._parts[number - 1] if number and self._parts else ()
-            self._guarded[number] = self._guards.on(heads, parts)
+            self._guarded[number] = self._guards.on(number, heads, parts)
         return self._guarded[number]
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:

@@ -1,7 +1,7 @@
 """The conditions that a line stands under, as they are written.
 
 How many there are (``languages/flow.py``) does not tell one that became narrower, was turned round
-or is never met any more; a loop may go through fewer items.
+or is never met any more; a loop may go through fewer items, an arm of a choice take fewer.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from patchq.engine.judge.landing.arms import ALTERNATIVES, ANY_ERROR, arm_at
 from patchq.engine.languages.live import Part
 from patchq.engine.languages.tokens import Family
 
 _BRANCH = re.compile(rb"[}\s]*(?:if|el(?:se\s*)?if|elsif|else|while|until)\b", re.IGNORECASE)
 _OTHERWISE = re.compile(rb"[}\s]*el(?:s|if)", re.IGNORECASE)
+_GOES_ON_WITH = re.compile(rb"\s*}\s*(?:else|catch)\b")
 _GOES_ON = re.compile(rb"(?:&&|\|\||\\|\band|\bor|\bnot)$")
 _REMARK = re.compile(rb"(?:\s//|\s#|/\*).*")
 _FRAME = re.compile(
-    rb"^[}\s]*(?:#\s*)?(?:elif|elseif|else\s*if|elsif|if|while|until)\b|(?::|\{|;?\s*then|;?\s*do)$",
+    rb"^[}\s]*(?:#\s*)?(?:elif|elseif|else\s*if|elsif|else|if|while|until)\b|(?::|\{|;?\s*then|;?\s*do)$",
     re.IGNORECASE,
 )
 _AND, _OR = re.compile(rb"\band\b", re.IGNORECASE), re.compile(rb"\bor\b", re.IGNORECASE)
@@ -47,12 +49,39 @@ class Guards:
         self._lines = lines
         self._by_words = kind is Family.OTHER
         self._read: dict[Part, frozenset[bytes]] = {}
+        self._arms: dict[int, frozenset[bytes]] = {}
 
-    def on(self, heads: Iterable[int], parts: Iterable[Part]) -> frozenset[bytes]:
+    def on(self, number: int, heads: Iterable[int], parts: Iterable[Part]) -> frozenset[bytes]:
         """The conditions on a line: those of its ``heads``, the lines that it stands below, and of
         the branches before these, and those of the preprocessor's ``parts`` that it is in."""
-        every = (*(tuple(_branches(self._lines, head)) for head in heads), *parts)
-        return frozenset().union(*map(self._conditions, every))
+        begun = {self._begun(number, head) for head in heads}
+        every = (*(tuple(_branches(self._lines, head)) for head in begun), *parts)
+        arms = (self._on_arm(head) for head in begun)
+        return frozenset().union(*map(self._conditions, every), *arms)
+
+    def _begun(self, number: int, head: int) -> int:
+        """The line of a block that a line is in: what a bracket alone belongs to, and the last
+        branch (``} else {``) of what ``head`` begins."""
+        column = _column(self._lines[head])
+        if self._lines[head].strip() == b"{":
+            for at in range(head - 1, max(head - _MOST_LINES, 0) - 1, -1):
+                if self._lines[at].strip() and _column(self._lines[at]) <= column:
+                    return at if _column(self._lines[at]) == column else head
+        if self._lines[head].rstrip().endswith(b"{"):
+            for at in range(number - 1, head, -1):
+                if _GOES_ON_WITH.match(self._lines[at]) and _column(self._lines[at]) == column:
+                    return at
+        return head
+
+    def _on_arm(self, head: int) -> frozenset[bytes]:
+        """What the choice that a line begins an arm of is made by, what the arm takes, and what
+        others take of it before."""
+        if head not in self._arms:
+            arm = arm_at(self._lines, head)
+            own = () if arm is None else (arm.subject, ALTERNATIVES.join((b"", *sorted(arm.takes))))
+            before = () if arm is None else (_NOT + b"case " + each for each in arm.taken_before)
+            self._arms[head] = frozenset((*own, *before))
+        return self._arms[head]
 
     def _conditions(self, branches: Part) -> frozenset[bytes]:
         if branches not in self._read:
@@ -74,7 +103,7 @@ def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
     yield head
     column = _column(lines[head])
     for at in range(head - 1, -1, -1):
-        if not _OTHERWISE.match(lines[head]) or (lines[at].strip() and _column(lines[at]) < column):
+        if not _OTHERWISE.match(lines[head]) or _ends(lines[at], column):
             return
         if _column(lines[at]) == column and _BRANCH.match(lines[at]):
             yield at
@@ -154,7 +183,15 @@ def _is_wider(old: bytes, new: bytes) -> bool:
         return False
     if old.startswith(_EACH) and new.startswith(_EACH):
         return set(old.split(_EACH)) <= set(new.split(_EACH))
+    if old.startswith(ALTERNATIVES) and new.startswith(ALTERNATIVES):
+        taken = set(new.split(ALTERNATIVES))
+        return ANY_ERROR in taken or set(old.split(ALTERNATIVES)) <= taken
     return new.startswith(old + b"||") or new.endswith(b"||" + old)
+
+
+def _ends(line: bytes, column: int) -> bool:
+    """Whether a line ends a block of that column; a remark or a directive does not."""
+    return bool(line.strip()) and _column(line) < column and not line.lstrip().startswith(b"#")
 
 
 def _column(line: bytes) -> int:
