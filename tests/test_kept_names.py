@@ -86,6 +86,19 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ("f.py", VALUE, "\n\ndef total", "LINE = 10\n\n\ndef total"),
         ("f.py", VALUE, "\n\ndef total", "LINE: int = 10\n\n\ndef total"),
         ("f.py", VALUE, "sum(conns)\n", "sum(conns)\n\n\ndel LINE\n"),
+        *(
+            ("f.py", PYTHON, "\n\ndef total", f"\n\n{lines}\n\ndef total")
+            for lines in (
+                'globals()["Conn"] = Fast\n',
+                "sys.modules[__name__].Conn = Fast\n",
+                'setattr(sys.modules[__name__], "Conn", Fast)\n',
+                "with fast() as Conn:\n    pass\n",
+                "for Conn, b in fast():\n    break\n",
+                "(Conn := fast())\n",
+                "if (Conn := fast()) is not None:\n    pass\n",
+                "try:\n    from fast import Conn\nexcept ImportError:\n    pass\n",
+            )
+        ),
         # what an object holds
         *(
             ("f.py", HELD, BELOW_IT, BELOW_IT + line)
@@ -233,6 +246,23 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
             PYTHON,
             "    def close",
             "    @open.register(int)\n    def _(self):\n        x()\n\n    def close",
+        ),
+        *(
+            ("f.py", PYTHON, "\n\ndef total", f"\n\n{lines}\n\ndef total")
+            for lines in (
+                'globals()["Link"] = Fast\n',
+                'setattr(other, "Conn", Fast)\n',
+                "def other():\n    with fast() as Conn:\n        pass\n",
+                "for each in Conn, b:\n    break\n",
+                "try:\n    import fast\nexcept ImportError:\n    Conn = None\n",
+                "try:\n    from fast import Conn\nexcept KeyError:\n    pass\n",
+            )
+        ),
+        (
+            "f.py",
+            "for LINE in a:\n    f(LINE)\nx = 1\ny = 2\nz = 3\nu = 4\n",
+            "u = 4\n",
+            "u = 4\nfor LINE in b:\n    g(LINE)\n",
         ),
         ("f.py", PYTHON, "    def open", "    @overload\n    def open(self): ...\n\n    def open"),
         ("f.py", PYTHON, "class Conn", "class Conn: ...\n\n\nclass Conn"),

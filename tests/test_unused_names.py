@@ -243,6 +243,18 @@ LISTED = "project(x)\nset(A 1)\nset(ARCH 90 121)\nset(B 2)\nadd_library(x ${ARCH
             {"more.sh": "MORE=1\nARCH=9.0\n"},
             False,
         ),
+        # Python takes all names of a module
+        ({"m.py": GET}, {"m.py": GET + "\n\nfrom fast import *\n"}, False),
+        ({"m.py": GET}, {"m.py": GET + "\n\nfrom app.sub import *\n"}, False),
+        ({"m.py": GET}, {"m.py": GET + "\n\nfrom _native import *\n"}, False),
+        (
+            {"m.py": GET},
+            {"m.py": GET + "\n\ntry:\n    from fast import *\nexcept ImportError:\n    pass\n"},
+            False,
+        ),
+        ({"m.py": GET}, {"m.py": GET + "\n\nfrom slow import *\n"}, True),
+        ({"m.py": GET}, {"m.py": "from fast import *\n\n" + GET}, True),
+        ({"m.py": GET}, {"m.py": GET + "\n\nif x:\n    from fast import *\n"}, True),
         # so does make, and CMake
         ({"Makefile": "A = 1\nARCH = 12.1\n\nall:\n\tcc\n"}, {"Makefile": MAKE_IN}, False),
         ({"Makefile": MAKE_IN.replace("ci", "env")}, {"env.mk": "ARCH ?= 9\n"}, True),
@@ -261,6 +273,8 @@ def test_what_a_file_that_is_taken_in_changes(
     scripts |= {"env.sh": "export ARCH=9.0\n", "ci.mk": "ARCH := 9\n", "env.mk": "B = 1\n"}
     builds = {"ci/env.cmake": "set(ARCH 90)\n", "Makefile": "A = 1\nARCH = 9\n\nall:\n\tcc\n"}
     builds["CMakeLists.txt"] = LISTED.replace(" 121", "")
+    scripts |= {"fast.py": "def get(x):\n    return x\n", "slow.py": "def put(x):\n    get\n"}
+    scripts |= {"app/sub/__init__.py": "get = 1\n", "m.py": PY, "u.py": "from m import get\n"}
     upstream.commit("Start (#1)", {**start, **scripts, **builds})
     upstream.tag("v1")
     patch = upstream.patch("v1", {path: fixed[path]})
@@ -271,7 +285,7 @@ def test_what_a_file_that_is_taken_in_changes(
     report = judged(upstream, patch).report
     assert report.verdict is (Verdict.UPSTREAMED if kept else Verdict.SUPERSEDED)
     found = [each.subject for each in shown(report, EvidenceKind.UNREFERENCED)]
-    assert found == [] if kept else ["Mean something else (#3)"]
+    assert found == ([] if kept else ["Mean something else (#3)"])
 
 
 def test_which_header_changes_a_name(miniature: MakeMiniature) -> None:

@@ -34,6 +34,10 @@ _HELD = re.compile(
     rb"|\b(?:pop|remove|discard|clear|update|difference_update|dict|copy|replace|[sd]e[tl]attr)\("
 )
 """What may set or take what an object holds: an item, an attribute, or one of a copy."""
+_PASSING = re.compile(
+    rb"(?:async\s+)?(?:for\b.*\bin\b|with\b.*|(?:if|while|\(\w+)\b.*:=.*)|[\w*, ]+\b(?=:=)"
+)
+"""What a loop, a block or an expression may bind."""
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
 _ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
 _NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
@@ -261,6 +265,8 @@ def _may_bind(line: bytes) -> Iterable[bytes]:
         return words_in([line.rpartition(b" import ")[2]])
     if _HELD.search(line):
         return words_in([line])
+    if match := _PASSING.match(line):
+        return words_in([match[0]])
     *targets, _value = _ASSIGNS.split(line)
     return _NOT_CALLED.findall(b" ".join(targets))
 

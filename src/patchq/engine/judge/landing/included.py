@@ -1,8 +1,9 @@
 """Does a file that a landed one takes in give what its lines say another meaning?
 
 A header may make a macro of what a line uses; a script that is read further down may set the
-variable that a line sets. Asked of files that upstream changed since, or takes in newly. A macro of
-a name that nothing said before the patch came late, and changes nothing.
+variable that a line sets; a module of Python may have the name, if a star takes all of its names.
+Asked of files that upstream changed since, or takes in newly. A macro of a name that nothing said
+before the patch came late, and changes nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from patchq.model.ids import TreeId
 
 _KNOWN_END = re.compile(r"[^\s\"'`$(){}]*$")
 """What is known of a path behind the last variable in it."""
+_STAR = re.compile(rb"\bimport[ \t]*\*")
 _OF_OTHERS = re.compile(r"bin/activate$|\.cargo/env$")
 """Scripts that are in no tree, and set variables of their own."""
 
@@ -61,13 +63,15 @@ class Included:
                         yield found
 
     def _remade(self, trail: HunkHistory, path: str, place: str) -> Iterator[UnusedName]:
+        new, paths = self._span.new.tree, (place, path)
+        now = self._objects.content(new, place) or b""
+        if family(path) is Family.PYTHON and not _STAR.search(now):
+            return
         lines, added = lines_added(trail, path, self._objects)
         names = set[str]().union(*(lines.names.lent(number) for number in added))
         if not names:
             return
-        new, paths = self._span.new.tree, (place, path)
         then, text = as_landed(trail, path, self._span)
-        now = self._objects.content(new, place) or b""
         for name in sorted(names):
             before, after = (
                 Counter(self._taken_in(tree, said, paths, name))
@@ -105,6 +109,8 @@ class Included:
         beside = [posixpath.normpath(posixpath.join(posixpath.dirname(p), said)) for p in paths]
         called = self._by_name.get(posixpath.basename(end), ()) if end else ()
         only = [path for path in called if f"/{path}".endswith(f"/{end}")]
+        if said.endswith(".py"):
+            beside += [f"{path.removesuffix('.py')}/__init__.py" for path in beside]
         for path in (*beside, *(only if len(only) == 1 else ())):
             if (entry := self._objects.file(tree, path)) is not None:
                 return _File(path, entry)

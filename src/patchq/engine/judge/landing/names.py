@@ -14,9 +14,8 @@ from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 
-from patchq.engine.judge.landing.binding.bound import Bound
+from patchq.engine.judge.landing.binding.bound import TAKES_IN, Bound
 from patchq.engine.judge.landing.binding.code import (
-    TAKES_IN,
     bound_in_c,
     bound_in_cmake,
     bound_in_dockerfile,
@@ -82,12 +81,13 @@ class FileNames:
 
     @property
     def is_script(self) -> bool:
-        """Whether a shell reads the file: what it takes in may be in no tree."""
-        return _reader(self._path, self._text) is bound_in_shell
+        """Whether a shell or Python reads the file: what it takes in may be in no tree."""
+        return _reader(self._path, self._text) in (bound_in_shell, bound_in_python)
 
     def lent(self, number: int) -> set[str]:
         """What a line uses or sets that a file may remake which this one takes in."""
-        if _reader(self._path, self._text) not in (bound_in_cmake, bound_in_make, bound_in_shell):
+        readers = (bound_in_cmake, bound_in_make, bound_in_shell, bound_in_python)
+        if _reader(self._path, self._text) not in readers:
             return self.uses(number)
         return {each.name for each in self._around(number) if _WORD.fullmatch(each.name)}
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TAKES_IN = "\0"
+"""Begins the name of what is no name, but a file that is taken in."""
+
 
 @dataclass(frozen=True)
 class Bound:

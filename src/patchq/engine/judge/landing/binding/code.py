@@ -6,14 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from patchq.engine.judge.landing.binding.bound import Bound
+from patchq.engine.judge.landing.binding.bound import TAKES_IN, Bound
 from patchq.engine.languages.cmake_text import NotCMakeError, commands
 from patchq.engine.languages.flow import blocks_of
 from patchq.engine.languages.live import parts
 from patchq.engine.languages.outline import outline
-
-TAKES_IN = "\0"
-"""Begins the name of what is no name, but a file that is taken in."""
 
 # C and its family
 

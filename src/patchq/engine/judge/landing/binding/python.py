@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from patchq.engine.judge.landing.binding.bound import Bound
+from patchq.engine.judge.landing.binding.bound import TAKES_IN, Bound
 from patchq.engine.languages.python_text import NotPythonError, parse
 
 _BRANCHES = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -20,6 +20,7 @@ _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _HELD = re.compile(r"[.:\[]")
 _COPIES = re.compile(rb"\*\*|\b(?:dict|copy|replace)\(|\|\s*\{")
 """A line that may hand over what an object holds, and something else besides."""
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 _COPYING = frozenset({"dict", "copy", "deepcopy", "replace", "_replace", "OrderedDict"})
 
 
@@ -61,8 +62,10 @@ def bound_in_python(_path: str, text: bytes) -> Iterator[Bound]:
             block = place.block
             if below and not isinstance(node, ast.Module | _DEFINITIONS | ast.With):
                 block = (*block, getattr(below[0], "lineno", getattr(node, "lineno", 0)))
+            tried = branch == "body" and _is_fallback(node)
             for child in below:
-                inner = replace(place, block=block)
+                is_taken = tried and isinstance(child, ast.Import | ast.ImportFrom)
+                inner = place if is_taken else replace(place, block=block)
                 if isinstance(child, ast.stmt):
                     found += _bound_by(child, inner)
                     found += _handed_over(child, inner, copying)
@@ -77,6 +80,14 @@ def bound_in_python(_path: str, text: bytes) -> Iterator[Bound]:
         for each in held.get(copy.name, ()):
             if each.takes(replace(copy, name=each.name)):
                 yield from _seen(replace(each, name=source + each.name.removeprefix(copy.name)))
+
+
+def _is_fallback(node: ast.AST) -> bool:
+    """Whether a statement takes what it imports wherever that is installed."""
+    return isinstance(node, ast.Try) and any(
+        handler.type is None or not _IMPORT_ERRORS.isdisjoint(_read(handler.type))
+        for handler in node.handlers
+    )
 
 
 def _inside(node: ast.AST, place: _Place) -> _Place:
@@ -132,6 +143,8 @@ def _bindings(node: ast.stmt) -> Iterator[_Binding]:
                 items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
                 for name in filter(None, map(_path, items)):
                     yield _Binding(name, [node], [value])
+                if name := _of_module(target):
+                    yield _Binding(name, [node], [value])
                 if name := _path(target):
                     yield from _held(name, value)
         case ast.AnnAssign(target=target, value=ast.expr() as value) if name := _path(target):
@@ -143,16 +156,54 @@ def _bindings(node: ast.stmt) -> Iterator[_Binding]:
             yield from _taken_out(name, value)
         case ast.Delete(targets=targets):
             yield from (_Binding(name, [node]) for name in filter(None, map(_path, targets)))
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _passing([target])
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from _passing(item.optional_vars for item in items if item.optional_vars)
+        case ast.If(test=said) | ast.While(test=said) | ast.Expr(value=ast.NamedExpr() as said):
+            found = (each for each in ast.walk(said) if isinstance(each, ast.NamedExpr))
+            yield from _passing(each.target for each in found)
+        case ast.ImportFrom(names=[ast.alias(name="*") as each], module=module, level=level):
+            path = "../" * (level - 1) + (module or "__init__").replace(".", "/") + ".py"
+            yield _Binding(TAKES_IN + path, [each], holds=False)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             yield from (_Binding(each.asname or each.name, [each]) for each in names)
         case ast.Expr(value=ast.Call() as call):
             yield from _by_call(call)
 
 
+def _passing(targets: Iterable[ast.expr]) -> Iterator[_Binding]:
+    """Names that a loop, a block or an expression binds on the way: others are bound so again and
+    again."""
+    for target in targets:
+        items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        for item in items:
+            if name := _path(item):
+                yield _Binding(name, [target], holds=False)
+
+
+def _of_module(target: ast.expr) -> str:
+    """The name of the module's that ``globals()["name"]`` or the like stands for."""
+    match target:
+        case ast.Subscript(
+            value=ast.Call(func=ast.Name(id="globals" | "vars"), args=[]),
+            slice=ast.Constant(value=str(name)),
+        ):
+            return name
+        case ast.Attribute(value=value, attr=name) if _is_module(value):
+            return name
+    return ""
+
+
+def _is_module(node: ast.expr) -> bool:
+    return ast.unparse(node) == "sys.modules[__name__]"
+
+
 def _by_call(call: ast.Call) -> Iterator[_Binding]:
     match call.func, call.args:
         case ast.Name(id="setattr" | "delattr"), [target, ast.Constant(value=str(name)), *read]:
-            yield _Binding(f"{_path(target)}.{name}", [call], read)
+            path = name if _is_module(target) else f"{_path(target)}.{name}"
+            yield _Binding(path, [call], read)
         case ast.Attribute(value=value, attr=method), given if name := _path(value):
             match method, given:
                 case "pop", [ast.Constant(value=key), *_]:
