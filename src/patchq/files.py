@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_ASIDE = re.compile(r"\..+\.(\d+)\.new")
+_ASIDE = re.compile(r"\..+\.(\d+)\.patchq-new")
 
 
 def replace_file(
@@ -26,7 +26,7 @@ def replace_file(
     ``durable``: it also survives a crash of the machine. It is written aside in its own directory,
     or in ``aside_in`` of the same file system. Raises :class:`OSError`, and the file is as it was.
     """
-    aside = (aside_in or path.parent) / (f".{path.name}.{os.getpid()}.new")
+    aside = (aside_in or path.parent) / (f".{path.name}.{os.getpid()}.patchq-new")
     try:
         with aside.open("wb") as file:
             file.write(content)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from patchq.errors import InputError, Where
-from patchq.files import replace_file
+from patchq.files import replace_file, sweep
 from patchq.model.verdict import Matrix, Report
 from patchq.report.commit import NO_LINKS, CommitLinks
 from patchq.written import note
@@ -215,6 +215,7 @@ def text(content: str, to: Path | None = None) -> None:
     if to.exists() and not to.is_file():
         to.write_bytes(raw)  # a pipe, or a device
         return
+    sweep(to.resolve().parent)
     try:
         replace_file(to.resolve(), raw)
     finally:

@@ -119,7 +119,8 @@ def recover(workspace: Workspace) -> str | None:
     Returns words for the user, or None if there was nothing to do. Raises
     :class:`PatchqError` if the disk refuses, or the command's record is damaged.
     """
-    sweep(workspace.state_dir)
+    for directory in (workspace.state_dir, workspace.root):  # where reports are written
+        sweep(directory)
     if not unfinished(workspace):
         return None
     with exclusive(workspace):
