@@ -159,6 +159,8 @@ def test_who_used_it_last(miniature: MakeMiniature) -> None:
         ("ci/all.yml", "ci/all.yml.in", True),
         ("ci/all.yml", "ci/.all.yml", True),
         ("ci/all.yml", "more/all.yml", True),
+        (".github/workflows/a.yml", ".github/old/a.yml", False),
+        (".github/workflows/a.yml", ".github/workflows/b.yml", True),
         ("src/c.c", "src/c.c.disabled", False),
         ("src/c.c", "src/c.cpp", True),
         ("GUIDE", "GUIDE.rst", True),
@@ -178,6 +180,39 @@ def test_a_file_that_was_put_aside(
     upstream.tag("v2")
     report = judged(upstream, patch).report
     assert report.verdict is (Verdict.UPSTREAMED if read else Verdict.SUPERSEDED)
+
+
+@pytest.mark.parametrize(
+    ("taken", "kept"),
+    [
+        ({"app/__init__.py": "def get(x):\n    return x\n"}, False),
+        ({"app/__init__.py": "from .old import LIMIT\n\n\ndef get(x):\n    return x\n"}, False),
+        ({"app/__init__.py": "from fast import *\n"}, False),
+        ({"app/__init__.py": "from .old import *\n"}, True),
+        ({"app/__init__.py": "from app.old import (\n    LIMIT,\n    get,\n)\n"}, True),
+        # a part of what the module does
+        ({"app/__init__.py": "from .old import LIMIT\n"}, True),
+        ({"app/more.py": "def get(x):\n    return x\n"}, True),
+    ],
+)
+def test_the_name_of_the_module_is_that_of_another(
+    miniature: MakeMiniature, taken: Edits, kept: bool
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"app.py": PY, "m.py": "from app import get\n\nget(1)\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"app.py": GET})
+    upstream.commit("Fix it (#2)", {"app.py": GET})
+    upstream.move("app.py", "app/old.py", "Move it (#3)")
+    upstream.commit("Add a package (#4)", taken)
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is (Verdict.UPSTREAMED if kept else Verdict.SUPERSEDED)
+    found = shown(report, EvidenceKind.UNREFERENCED)
+    assert [each.subject for each in found] == ([] if kept else ["Add a package (#4)"])
+    assert [each.text for each in found] == (
+        [] if kept else ["app, which lines of app.py hunk 1 are part of, is in app/__init__.py now"]
+    )
 
 
 NET = "#ifndef NET_H\n#define NET_H\nint first(struct conn *);\n#endif\n"

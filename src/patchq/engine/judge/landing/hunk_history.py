@@ -13,6 +13,8 @@ from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
 from patchq.git.objects import Entries, Entry, Objects
 
+_WORKFLOWS = (".github/workflows/", ".forgejo/workflows/", ".gitea/workflows/")
+
 
 @dataclass(frozen=True)
 class CommitState:
@@ -110,7 +112,10 @@ def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) ->
 
 
 def _is_put_aside(path: str, new: str) -> bool:
-    """Whether a file got a name by which it is no source, or another suffix behind its own."""
+    """Whether a file got a name by which it is no source, or another suffix behind its own, or
+    left the directory that workflows are read from."""
+    if path.startswith(_WORKFLOWS) and not new.startswith(_WORKFLOWS):
+        return True
     if family(path) is not Family.OTHER:
         return family(new) is Family.OTHER
     old, now = PurePosixPath(path), PurePosixPath(new)

@@ -1,19 +1,20 @@
 """Does anything still use what a landed line is part of?
 
 Upstream may leave a function, a target or a variable as it is, and use another one instead, or give
-its name to another. The fix stands in it, and does nothing any more. Asked of C, CMake, make and
-shells, where a name has to be written out to be used; in Python, where strings make names too, only
-if nothing says the name any more, be it a string, a comment or a document. That nothing does may
-have other reasons: it is one to look at the patch, and no more.
+its name, or that of its module, to another. The fix stands in it, and does nothing any more. Asked
+of C, CMake, make and shells, where a name has to be written out to be used; in Python, where
+strings make names too, only if nothing says the name any more, be it a string, a comment or a
+document. That nothing does may have other reasons: it is one to look at the patch, and no more.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from patchq.engine.judge.landing.file_lines import FileLines, file_lines
 from patchq.engine.judge.landing.hunk_history import HunkHistory
@@ -31,6 +32,10 @@ _OF_MODULE = re.compile(
     rb"|(?!__|pytest)([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)"
 )
 """A name of a module that others have to write: no test, which is found by its name."""
+_IMPORTS = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import\b[ \t]*(\([^)]*\)|[^\n]*)", re.MULTILINE
+)
+_TAKEN = re.compile(rb"\w+|\*")
 _PLAIN = re.compile(rb"@(?:[\w.]+\.)?(?:dataclass|contextmanager|lru_cache|cache)\b")
 """A decorator that does not hand on what it decorates."""
 
@@ -99,11 +104,39 @@ class Unused:
             if not _uses(path, self._objects.blob(self._ours.get(path)), name)
         ]
         used = self._users(self._span.new.tree, asked)
-        return tuple(
-            found
-            for trail, path, name in asked
-            if (found := self._unused(trail, path, name, used[name])) is not None
+        return (
+            *(
+                found
+                for trail, path, name in asked
+                if (found := self._unused(trail, path, name, used[name])) is not None
+            ),
+            *self._moved_aside(trails),
         )
+
+    def _moved_aside(self, trails: Sequence[HunkHistory]) -> Iterator[UnusedName]:
+        """The modules of Python that landed lines were in, and that another file is now."""
+        for trail in trails:
+            path = trail.unit.paths[-1]
+            place = self._places.get(path)
+            if not trail.has_landed or place is None or place == path:
+                continue
+            if family(path) is not Family.PYTHON:
+                continue
+            then, _ = as_landed(trail, path, self._span)
+            for taker in _files_of_module(path):
+                text = self._objects.content(self._span.new.tree, taker)
+                if taker == place or text is None or self._objects.file(then, taker):
+                    continue
+                names = self._names(trail, path) if len(trail.unit.paths) == 1 else ()
+                if not _hands_on(taker, text, place, names):
+                    module = posixpath.splitext(path.removesuffix("/__init__.py"))[0]
+                    yield UnusedName(trail, module, commit=self._since(taker), taker=taker)
+
+    def _since(self, path: str) -> CommitInfo | None:
+        def is_there(commit: CommitInfo) -> bool:
+            return self._objects.file(commit.tree, path) is not None
+
+        return self._span.since((path,), is_there)
 
     def _names(self, trail: HunkHistory, path: str) -> Collection[str]:
         """What the lines that a unit adds are part of."""
@@ -161,6 +194,25 @@ class Unused:
             return not _uses(user, self._objects.content(commit.tree, user) or b"", name)
 
         return self._span.since((user,), is_over)
+
+
+def _files_of_module(path: str) -> tuple[str, str]:
+    """The files that may be the module that one is."""
+    stem = path.removesuffix("/__init__.py").removesuffix(".py")
+    return f"{stem}.py", f"{stem}/__init__.py"
+
+
+def _hands_on(taker: str, text: bytes, place: str, names: Iterable[str]) -> bool:
+    """Whether a module imports the one at ``place``, and has none of ``names`` of its own."""
+    stem = PurePosixPath(place.removesuffix("/__init__.py")).stem.encode()
+    taken = set[bytes]()
+    for match in _IMPORTS.finditer(text):
+        module, words = (match[1] or b"").rpartition(b".")[2], set(_TAKEN.findall(match[2]))
+        if stem == module or stem in words:
+            taken |= words
+    own = file_lines(taker, text).names
+    others = (name for name in names if name.encode() not in taken)
+    return bool(taken) and (b"*" in taken or not any(map(own.has, others)))
 
 
 def _uses(path: str, text: bytes, name: str) -> bool:
