@@ -15,7 +15,8 @@ from patchq.engine.judge.evidence import EvidenceMaker, by_commit, unit_words
 from patchq.engine.judge.gone import removal
 from patchq.engine.judge.gone.absence import Prover, Wanted
 from patchq.engine.judge.gone.bindings import SourceText, first_unbound
-from patchq.engine.judge.gone.removal import LostCode
+from patchq.engine.judge.gone.removal import LostCode, Removal
+from patchq.engine.judge.gone.unsearched import Unsearched
 from patchq.engine.judge.landing import hidden, history_walk
 from patchq.engine.judge.landing.fates import Fates, _Change, names_below
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
@@ -414,14 +415,17 @@ def test_what_was_not_searched(
     archive: str | None, skipped: tuple[str, ...], said: str | None
 ) -> None:
     """There is no proof of absence then."""
-    prover = Prover.__new__(Prover)
-    span = SimpleNamespace(new=SimpleNamespace(name="v2", archive=archive))
-    vars(prover).update(_span=span, index=SimpleNamespace(skipped=skipped))
-    doubt = prover._unsearched()
-    assert (doubt is None) is (said is None)
-    if doubt and said:
-        assert doubt.text.startswith(said)
-        assert doubt.places == skipped
+    span = SimpleNamespace(
+        new=SimpleNamespace(name="v2", archive=archive), store=SimpleNamespace(objects=None)
+    )
+    index = SimpleNamespace(skipped=skipped)
+    unsearched = Unsearched(span, index)  # type: ignore[arg-type]
+    vars(unsearched).update(came=None)
+    unseen = unsearched.find("route", Removal(None, pure=True))
+    assert (unseen is None) is (said is None)
+    if unseen and said:
+        assert unseen.text.startswith(said)
+        assert unseen.paths == skipped
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.merge import MergeState
-from patchq.git.objects import Entry
+from patchq.git.objects import GITLINK_MODE, Entry
 from patchq.model.diff import FileChange
 from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Evidence, EvidenceKind
@@ -213,10 +213,17 @@ class EvidenceMaker:
 
     def blocked(self, blockers: Mapping[str, str]) -> tuple[Evidence, ...]:
         """One piece of evidence a path that has a file in the place of its directory."""
+
+        def what(path: str) -> str:
+            entry = self._span.store.objects.file(self._span.new.tree, path)
+            if entry is None or entry.mode != GITLINK_MODE:
+                return f"{path} is a file"
+            return f"{path} is a submodule, and what is in it could not be searched"
+
         return tuple(
             self._span.evidence(
                 EvidenceKind.CONFLICTING_CHANGE,
-                f"{path} cannot be there: {blocker} is a file",
+                f"{path} cannot be there: {what(blocker)}",
                 next(reversed(self._span.commits((blocker,))), None),
                 paths=(blocker,),
             )

@@ -42,9 +42,11 @@ from patchq.kept_answers import KeptAnswers
 from patchq.model.ids import BlobId, TreeId, blob_id
 from patchq.recent import Recent
 
-_VERSION = "search-index/2"
+_VERSION = "search-index/3"
 _LARGEST = 32 * 2**20
 _BINARY_PROBE = 8000
+_NO_TEXT = (b"\x1f\x8b", b"BZh", b"version https://git-lfs.github.com/spec/")
+"""Archives so small that no NUL need be in them, and pointers of Git LFS, begin so."""
 
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _MARK = re.compile(rb"(?=([=(].{11}))", re.DOTALL)
@@ -63,7 +65,7 @@ _TOKENS = 400_000
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of each text blob of a tree, and which are ``binary``.
+    """What is known of each text blob of a tree, and which are ``binary``: no text to search.
 
     ``skipped`` are paths that could not be read.
     """
@@ -132,6 +134,10 @@ class TreeIndex:
     def skipped(self) -> tuple[str, ...]:
         """The files that are not in the index: too large, or not available."""
         return self._facts.skipped
+
+    def is_binary(self, oid: BlobId) -> bool:
+        """Whether a blob of the tree is no text: it is not searched."""
+        return oid in self._facts.binary
 
     def weight(self, name: bytes) -> float:
         """How much ``name`` tells, from 0 to 1: one that is everywhere tells little."""
@@ -243,7 +249,7 @@ def _scan(store: Store, tree: TreeId, known: Sequence[_Facts]) -> _Facts:
         binary |= wanted & facts.binary
     sums = _Sums()
     for oid, content in read_blobs(store.git, sorted(wanted - names.keys() - binary)):
-        if b"\0" in content[:_BINARY_PROBE]:
+        if b"\0" in content[:_BINARY_PROBE] or content.startswith(_NO_TEXT):
             binary.add(oid)
             continue
         names[oid] = array("I", map(sums.__getitem__, set(_NAME.findall(content))))
@@ -340,6 +346,10 @@ class FreshCode:
                 shapes = self._shapes_of(kind, path)
                 if asked and sum(run in shapes for run in asked) >= _SHARED * len(asked):
                     yield path, fresh
+
+    def items(self) -> Iterable[tuple[str, bytes]]:
+        """Each file that has new code, with all of that."""
+        return self._fresh.items()
 
     def with_words(self, kind: Family, words: Collection[bytes]) -> Iterator[tuple[str, bytes]]:
         """The files that have all of ``words`` in their new code, with all of that."""

@@ -18,6 +18,7 @@ from patchq.engine.judge.gone.own_lines import own_lines_elsewhere
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.judge.gone.successor import Successors
+from patchq.engine.judge.gone.unsearched import Unsearched
 from patchq.engine.languages.containment import EXACT, Figures, Piece
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
@@ -133,7 +134,7 @@ class Prover:
         likest, like = self._likest(lost)
         doubt = (
             self._contained(lost, likest, like)
-            or self._unsearched()
+            or self._unsearched(lost, removal)
             or self._stands(lost)
             or self._inlined(lost)
             or self._succeeded(lost, removal)
@@ -162,6 +163,11 @@ class Prover:
         """The index of the new base."""
         span = self._span
         return TreeIndex(span.store, span.new.tree, span.cache, span.old.tree)
+
+    @cached_property
+    def unsearched(self) -> Unsearched:
+        """What no search of the new base sees."""
+        return Unsearched(self._span, self.index)
 
     def _renamed(self, lost: LostCode) -> Doubt | None:
         place = renamed_to(self._span, lost.path) if lost.new_path is None else None
@@ -370,20 +376,9 @@ class Prover:
             (lost.new_path,),
         )
 
-    def _unsearched(self) -> Doubt | None:
-        new = self._span.new
-        if new.archive is not None:
-            return Doubt(
-                f"not found in the part of upstream that {new.name} covers; the rest was not "
-                "searched",
-                (),
-            )
-        skipped = self.index.skipped
-        if skipped:
-            return Doubt(
-                f"{len(skipped)} files of {new.name} could not be searched: {skipped[0]}", skipped
-            )
-        return None
+    def _unsearched(self, lost: LostCode, removal: Removal) -> Doubt | None:
+        unseen = self.unsearched.find(lost.what, removal)
+        return Doubt(unseen.text, unseen.paths) if unseen else None
 
 
 def _untold(lost: LostCode) -> Doubt:

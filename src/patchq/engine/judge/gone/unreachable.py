@@ -70,8 +70,9 @@ class GoneCode:
 
     def is_elsewhere(self, patch: Patch) -> bool:
         """Whether what the hunks of ``patch`` stand on may be in other files of the new base."""
+        prover = self._prover
         return any(
-            self._prover.elsewhere(change.paths[0], b"".join(hunk.preimage))
+            prover.elsewhere(change.paths[0], b"".join(hunk.preimage)) or prover.unsearched.came
             for change in patch.files
             for hunk in change.hunks
             if self._span.place(change.paths[0]).new is None

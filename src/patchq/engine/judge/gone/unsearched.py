@@ -1,0 +1,197 @@
+"""What of upstream no search of a tree sees, and whether gone code may be in it.
+
+A submodule, an archive, a Git LFS pointer and sources that a build fetches hold files that the tree
+does not have. Only what came between the bases can hold what went between them; one that was there
+before counts if the commit that took the code out changed it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from posixpath import dirname, join, normpath
+
+from patchq.engine.judge.gone.removal import Removal
+from patchq.engine.languages.tree_index import TreeIndex, fresh_code
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.blobs import TreeFile, list_files
+from patchq.git.history import CommitInfo
+from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
+from patchq.model.ids import BlobId
+
+_NO_SOURCE = re.compile(
+    r"\.(?:png|jpe?g|gif|bmp|ico|icns|webp|avif|tiff?|psd|xcf|svgz|woff2?|ttf|otf|eot|mp[34]|m4a|wav"
+    r"|og[gav]|flac|webm|mov|avi|mkv|pdf|ps|docx|xlsx|pptx|od[tsp]|epub|a|so(?:\.\d+)*|o|obj|lib|dll"
+    r"|dylib|exe|py[cd]|class|wasm|cubin|np[yz]|pth?|ckpt|safetensors|onnx|gguf|h5|hdf5|parquet|arrow"
+    r"|feather|pkl|mo)$",
+    re.IGNORECASE,
+)
+"""Endings of files that hold no source, whatever else is in them."""
+
+_DECLARED = re.compile(
+    rb"\b(?:FetchContent_Declare|ExternalProject_Add|CPM(?:Add|Find)Package)\s*\(\s*(?:NAME\s+)?"
+    rb"[\"']?([\w.+-]+)"
+    rb"|\b(?:http_archive|git_repository)\s*\([^)]*?\bname\s*=\s*[\"']([\w.+-]+)",
+)
+_PINNED = re.compile(
+    rb"\b(?:GIT_TAG|GIT_REPOSITORY|URL_HASH|FetchContent_Declare|ExternalProject_Add"
+    rb"|CPM(?:Add|Find)Package|http_archive|git_repository)\b"
+)
+_WRAP = re.compile(rb"^\[wrap-\w+\]", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Why not all of the new base was searched, and where code may be (nowhere that is known)."""
+
+    text: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of the new base that could not be searched: what it is, and since when."""
+
+    path: str
+    words: str
+
+
+class Unsearched:
+    """What no search of the new base of a span sees, and the old one lacks."""
+
+    def __init__(self, span: UpstreamRange, index: TreeIndex):
+        self._span = span
+        self._index = index
+        self._objects = span.store.objects
+
+    def find(self, what: str, removal: Removal) -> Unseen | None:
+        """Where the code ``what`` that ``removal`` took out may be, None if all was searched."""
+        new = self._span.new
+        if new.archive is not None:
+            part = f"not found in the part of upstream that {new.name} covers"
+            return Unseen(f"{part}; the rest was not searched", ())
+        skipped = self._index.skipped
+        if skipped:
+            number = len(skipped)
+            text = f"{number} files of {new.name} could not be searched: {skipped[0]}"
+            return Unseen(text, skipped)
+        place = self.came or self._changed_at_once(removal)
+        if place is None:
+            return None
+        text = f"{what} may be in {place.words}: what is in it could not be searched"
+        return Unseen(text, (place.path,))
+
+    @cached_property
+    def came(self) -> Place | None:
+        """The first that came between the bases."""
+        return next(self._came(), None)
+
+    def _came(self) -> Iterator[Place]:
+        links = {file.path for file in self._new if file.mode == GITLINK_MODE}
+        for file in self._new:
+            if file.mode == GITLINK_MODE:
+                if file.path not in self._old_links:
+                    yield self._since(file, "is a submodule")
+            elif file.oid in self._old_blobs:
+                continue
+            elif file.mode == SYMLINK_MODE:
+                target = self._objects.read(BlobId(file.oid)).decode("utf-8", "surrogateescape")
+                if _leads_out(file.path, target, links):
+                    yield self._since(file, f"links to {target}, outside of this tree")
+            elif self._index.is_binary(BlobId(file.oid)) and not _NO_SOURCE.search(file.path):
+                yield self._since(file, "is an archive, a Git LFS pointer or another binary")
+        yield from self._fetched()
+
+    def _changed_at_once(self, removal: Removal) -> Place | None:
+        """What was there before, and was changed by the commit that took the code out."""
+        commit = removal.commit
+        if commit is None or not commit.parents:
+            return None
+        before = self._objects.commit_tree(commit.parents[0])
+        name = commit.oid[:9]
+        for path in self._objects.differing(before, commit.tree):
+            entry = self._objects.file(commit.tree, path)
+            if entry is not None and (entry.mode == GITLINK_MODE or path == ".gitmodules"):
+                kind = "the submodule " if entry.mode == GITLINK_MODE else ""
+                return Place(path, f"{kind}{path}, which {name} changed too")
+        for path, added in fresh_code(self._span.store, before, commit.tree).items():
+            if _is_build(path) and (_PINNED.search(added) or _WRAP.search(added)):
+                return Place(path, f"what the build fetches: {name} changed that in {path} too")
+        return None
+
+    def _fetched(self) -> Iterator[Place]:
+        """Sources that the build fetches now, by a name that no build file of the old base has."""
+        span = self._span
+        fresh = fresh_code(span.store, span.old.tree, span.new.tree)
+        found = [
+            (path, name)
+            for path, added in fresh.items()
+            if _is_build(path)
+            for name in _names(path, added)
+        ]
+        if not found:
+            return
+        known = {
+            name
+            for path, entry in self._objects.walk(span.old.tree)
+            if _is_build(path) and entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
+            for name in _names(path, self._objects.read(entry.oid))
+        }
+        for path, name in found:
+            if name not in known:
+                yield Place(path, f"{name}, which the build fetches now ({path})")
+
+    def _since(self, file: TreeFile, words: str) -> Place:
+        def holds(commit: CommitInfo) -> bool:
+            entry = self._objects.file(commit.tree, file.path)
+            if entry is None or entry.mode != file.mode:
+                return False
+            return file.mode == GITLINK_MODE or entry.oid == file.oid
+
+        commit = self._span.since((file.path,), holds)
+        since = commit.oid[:9] if commit else self._span.new.name
+        return Place(file.path, f"{file.path}, which {words} since {since}")
+
+    @cached_property
+    def _new(self) -> tuple[TreeFile, ...]:
+        return list_files(self._span.store.git, self._span.new.tree)
+
+    @cached_property
+    def _old(self) -> tuple[TreeFile, ...]:
+        return list_files(self._span.store.git, self._span.old.tree)
+
+    @cached_property
+    def _old_links(self) -> frozenset[str]:
+        return frozenset(file.path for file in self._old if file.mode == GITLINK_MODE)
+
+    @cached_property
+    def _old_blobs(self) -> frozenset[str]:
+        return frozenset(file.oid for file in self._old)
+
+
+def _leads_out(path: str, target: str, links: set[str]) -> bool:
+    """Whether a symlink leads out of the tree, or into a submodule."""
+    end = normpath(join(dirname(path), target))
+    above = (str(each) for each in (PurePosixPath(end), *PurePosixPath(end).parents))
+    return end.startswith(("/", "../")) or end == ".." or not links.isdisjoint(above)
+
+
+def _is_build(path: str) -> bool:
+    file = PurePosixPath(path)
+    return file.suffix in (".cmake", ".bzl", ".bazel", ".wrap") or file.name in (
+        "CMakeLists.txt",
+        "WORKSPACE",
+        "BUILD",
+    )
+
+
+def _names(path: str, text: bytes) -> Iterator[str]:
+    """What a build file fetches, by name: of Meson, each wrap file is one."""
+    if path.endswith(".wrap"):
+        yield PurePosixPath(path).stem
+        return
+    for match in _DECLARED.finditer(text):
+        yield (match[1] or match[2]).decode()
