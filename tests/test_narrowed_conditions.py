@@ -112,6 +112,11 @@ REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif
         ("f.sh", ARM, "arm64|", "aarch64)\n\tz\n\t;;\narm64|"),
         ("f.sh", ARM, "arm64|", "arm*)\n\tz\n\t;;\narm64|"),
         ("f.sh", ARM, '"$1"', '"$TARGET"'),
+        # what the line or a condition on it reads is set before it
+        ("f.py", PYTHON, "    if p.on", "    p = 0\n    if p.on"),
+        ("f.py", PYTHON, "        LINE", "        z(1)\n        p = None  # not now\n        LINE"),
+        ("f.c", C, "\t\tLINE", "\t\tp = NULL;\n\t\tLINE"),
+        ("f.sh", SHELL, "if [", "ARCH=x86\nif ["),
         # taken back, at a distance
         ("f.cmake", CMAKE, "use(LINE)", "list(REMOVE_ITEM LINE 121)\nuse(LINE)"),
         ("f.cmake", CMAKE, "use(LINE)", 'list(FILTER LINE EXCLUDE REGEX "12.")\nuse(LINE)'),
@@ -154,6 +159,12 @@ def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
         ("f.cc", RANGE, "auto& i : p", "const auto& [i, j] : p"),
         ("f.sh", SHELL_LOOP, "for a in arm x86", "for b in arm riscv x86"),
         ("f.cmake", FOREACH, "foreach(a 90 100)", "foreach(a 90 100 121)"),
+        # set to what is not known, for others, or before
+        ("f.py", PYTHON, "        LINE", "        p = next(p)\n        LINE"),
+        ("f.py", PYTHON, "        LINE", "        q = None\n        LINE"),
+        ("f.py", PYTHON, "        LINE", "        if q:\n            p = None\n        LINE"),
+        ("f.c", C.replace("LINE(p)", "LINE(q, &p)"), "\t\tLINE", "\t\tp = 0;\n\t\tLINE"),
+        ("f.c", C.replace("LINE(p)", "LINE = p"), "\t\tLINE", "\t\tLINE = 0;\n\t\tLINE"),
         # arms of a choice
         ("f.c", C, "\t}\n", "\t} else {\n\t\tz(p);\n\t}\n"),
         ("f.c", C_ELSE, "} else {", "}\n\telse {  // as ever"),

@@ -19,7 +19,7 @@ from patchq.engine.judge.landing.file_lines import (
     words_in,
 )
 from patchq.engine.judge.landing.headings import SWITCH_KEY, is_section, is_under_the_same
-from patchq.engine.languages.tokens import KEYWORDS
+from patchq.engine.languages.tokens import KEYWORDS, Family
 from patchq.engine.series.hunks import common_ends, occurrences
 
 _PASSES = re.compile(
@@ -31,6 +31,19 @@ _SETS = re.compile(
     rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
     rb"|[\w.>-]*set\w*\s*\(\s*[\w.&>-]+(?=\s*,)"
 )
+_GUARD = re.compile(rb"[}\s]*(?:if|el(?:se\s*)?if|while|until|switch|match|case)\b")
+_CONSTANT = (
+    rb"(?:[-+]?(?:0x[\da-fA-F]+|\d[\d.]*)[uUlLfF]*|\"[^\"$]*\"|'[^']*'|[Tt]rue|TRUE|[Ff]alse|FALSE|None"
+    rb"|NULL|nullptr)"
+)
+_SETS_CONSTANT = re.compile(
+    rb"(?:(?:export|const|auto|int|bool|unsigned|size_t)\s+)*([A-Za-z_]\w*)(?:\s*:[^=]+)?"
+    rb"\s*=\s*(?:" + _CONSTANT + rb")\s*;?\s*(?:#.*|//.*)?"
+)
+_SETS_WORD = re.compile(rb"(?:export\s+)?([A-Za-z_]\w*)=[\w./-]*;?")
+"""The same in a shell."""
+_TARGET = re.compile(rb"(?<![&\w])\s*&\w+|^(?:[\w*]+\s+)*[A-Za-z_]\w*\s*=(?!=)")
+"""What a line sets, or has set, but does not read."""
 
 
 def is_in_effect(
@@ -102,6 +115,7 @@ def _runs_as_before(
         and any(is_under_the_same(then, number, now, place) for place in places)
         and then.keeps_names(number, now, places)
         and not any(_is_taken_back(place, fresh, now) for place in places)
+        and not any(_is_set_before(place, then, now) for place in places)
     )
 
 
@@ -120,6 +134,24 @@ def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
             n > place and (own - KEYWORDS) & words_in([now[n]]) for n in now.removers if n in fresh
         )
     )
+
+
+def _is_set_before(place: int, then: FileLines, now: FileLines) -> bool:
+    """Whether new lines right above a line, or a condition on it, set what that reads to a
+    constant."""
+    guards = (at for at in now.above(place) if _GUARD.match(now[at]))
+    for at in (place, *guards):
+        new = {n for n in range(max(at - NEAR, 0), at) if now.bare[n] not in then.said}
+        if not new:
+            continue
+        read = words_in([_TARGET.sub(b"", now[at])])
+        for number in _run(at, -1, new, now):
+            match = _SETS_CONSTANT.fullmatch(now[number])
+            if match is None and now.kind is Family.OTHER:
+                match = _SETS_WORD.fullmatch(now[number])
+            if match and match[1] in read and now.indent(number) == now.indent(at):
+                return True
+    return False
 
 
 def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Iterator[int]:
