@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from patchq.engine.judge.landing.effect import is_in_effect
+from patchq.engine.judge.landing.effect import Overruled, is_in_effect, overruled
 
 PYTHON = (
     "def f(p):\n    if p.on:\n        a(p)\n        b(p)\n        c(p)\n"
@@ -192,3 +192,32 @@ def test_a_condition_that_says_the_same_or_less_does_not(
     path: str, then: str, old: str, new: str
 ) -> None:
     assert _is_in_effect(path, then, old, new)
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "old", "new", "how"),
+    [
+        ("f.py", PYTHON, "if p.on:", "if p.slow:", Overruled.OFF),
+        ("f.yaml", YAML, "    steps", "    continue-on-error: true\n    steps", Overruled.OFF),
+        ("f.py", "class A:\n    " + PYTHON.replace("\n", "\n    "), "A", "B(A)", None),
+        ("f.yaml", YAML, "  build:", "  other:", Overruled.SCOPE),
+        ("f.py", PYTHON, "    return p\n", "    return p\n\n\nf = fast\n", Overruled.NAME),
+        ("f.py", PYTHON, "        LINE", "        return\n        LINE", Overruled.OFF),
+        ("f.c", C, "\t\td(p);", "\t\tdel LINE;\n\t\td(p);", Overruled.TAKEN_BACK),
+        ("f.c", C, "\t\tLINE", "\t\tp = NULL;\n\t\tLINE", Overruled.SET_BEFORE),
+    ],
+)
+def test_what_upstream_did_about_a_line(
+    path: str, then: str, old: str, new: str, how: Overruled | None
+) -> None:
+    assert old in then
+    without = "".join(line for line in then.splitlines(keepends=True) if "LINE" not in line)
+    now = then.replace(old, new)
+    assert overruled(path, without.encode(), then.encode(), now.encode()) is how
+
+
+def test_a_function_that_became_a_method_is_in_another_scope() -> None:
+    method = "class A:\n" + "".join(f"    {line}\n" for line in PYTHON.splitlines())
+    without = PYTHON.replace("        LINE(p)\n", "")
+    found = overruled("f.py", without.encode(), PYTHON.encode(), method.encode())
+    assert found is Overruled.SCOPE

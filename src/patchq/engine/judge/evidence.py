@@ -155,9 +155,10 @@ class EvidenceMaker:
             text = f"brought {_hunks(group)}, which was removed again later"
             evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         overruled = [t for t in trails if t.fate is LandedState.OVERRULED and t.undone]
-        for commit, group in by_commit((t.undone, t) for t in overruled):
-            text = f"switched lines of {_hunks(group)} off, on a condition perhaps"
-            evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
+        for how in dict.fromkeys(t.how for t in overruled):
+            for commit, group in by_commit((t.undone, t) for t in overruled if t.how == how):
+                text = how.format(_hunks(group))
+                evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         changed = (LandedState.REWRITTEN, LandedState.UNTRACED)
         ended = ((t.undone, t) for t in trails if t.fate in changed and t.undone)
         for commit, group in by_commit(ended):

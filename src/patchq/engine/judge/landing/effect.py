@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import Enum
 
 from patchq.engine.judge.landing.file_lines import (
     NEAR,
@@ -18,7 +19,12 @@ from patchq.engine.judge.landing.file_lines import (
     stands_at,
     words_in,
 )
-from patchq.engine.judge.landing.headings import SWITCH_KEY, is_section, is_under_the_same
+from patchq.engine.judge.landing.headings import (
+    SWITCH_KEY,
+    is_section,
+    is_switched,
+    is_under_the_same,
+)
 from patchq.engine.languages.tokens import KEYWORDS, Family
 from patchq.engine.series.hunks import common_ends, occurrences
 
@@ -46,11 +52,29 @@ _TARGET = re.compile(rb"(?<![&\w])\s*&\w+|^(?:[\w*]+\s+)*[A-Za-z_]\w*\s*=(?!=)")
 """What a line sets, or has set, but does not read."""
 
 
+class Overruled(Enum):
+    """What upstream did about lines that stand as they landed; ``{}`` are those."""
+
+    OFF = "switched lines of {} off, on a condition perhaps"
+    SCOPE = "put lines of {} into another scope: a class, function, section or key"
+    NAME = "gave the name of what lines of {} are part of, or use, to something else"
+    TAKEN_BACK = "put a jump beside lines of {}, or took back what they say"
+    SET_BEFORE = "set what lines of {} read to a constant, right before them"
+
+
 def is_in_effect(
     path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
 ) -> bool:
-    """Whether the lines that a change put into a file, and that stand in ``final`` as they are,
-    may run there as they did: not switched off since, nor on more conditions.
+    """Whether nothing has :func:`overruled` the lines that a change put into a file."""
+    return overruled(path, without, changed, final, whole) is None
+
+
+def overruled(
+    path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
+) -> Overruled | None:
+    """What keeps the lines that a change put into a file, and that stand in ``final`` as they are,
+    from what they did; None if they may run there as before: not switched off since, nor on more
+    conditions.
 
     ``whole`` is the file with all the changes that belong together: it is read once for all.
     """
@@ -64,13 +88,15 @@ def is_in_effect(
     moved = _shift(added, then, read)
     if moved is None:
         read, moved = then, 0
-    return all(
-        place in now.live
-        and _runs_as_before(number + moved, [place], read, now, _fresh(place, read, now))
+    found = (
+        Overruled.OFF
+        if place not in now.live
+        else _overruled(number + moved, [place], read, now, _fresh(place, read, now))
         for number in added
         if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
     )
+    return next(filter(None, found), None)
 
 
 def _fresh(place: int, then: FileLines, now: FileLines) -> set[int]:
@@ -100,22 +126,30 @@ def act_as_before(
     """
     return all(
         (number in reshaped or then.only_grew(number, now, places))
-        and _runs_as_before(number, places, then, now, fresh)
+        and _overruled(number, places, then, now, fresh) is None
         for number, places in kept.items()
     )
 
 
-def _runs_as_before(
+def _overruled(
     number: int, places: Sequence[int], then: FileLines, now: FileLines, fresh: Collection[int]
-) -> bool:
-    """Whether a line does at ``places`` now what it did, if it did anything: under the same names,
-    on no more conditions, and taken back by none of the ``fresh`` lines."""
-    return number not in then.live or (
-        not then.is_narrower(number, now, places)
-        and any(is_under_the_same(then, number, now, place) for place in places)
-        and then.keeps_names(number, now, places)
-        and not any(_is_taken_back(place, fresh, now) for place in places)
-        and not any(_is_set_before(place, then, now) for place in places)
+) -> Overruled | None:
+    """What keeps a line at ``places`` from what it did, if it did anything: other names above it,
+    more conditions, ``fresh`` lines that take it back."""
+    if number not in then.live:
+        return None
+    if then.is_narrower(number, now, places):
+        return Overruled.OFF
+    if not any(is_under_the_same(then, number, now, place) for place in places):
+        return Overruled.SCOPE
+    if all(is_switched(then, number, now, place) for place in places):
+        return Overruled.OFF
+    if not then.keeps_names(number, now, places):
+        return Overruled.NAME
+    if any(_is_taken_back(place, fresh, now) for place in places):
+        return Overruled.TAKEN_BACK
+    return (
+        Overruled.SET_BEFORE if any(_is_set_before(place, then, now) for place in places) else None
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from patchq.engine.judge.landing.effect import is_in_effect
+from patchq.engine.judge.landing.effect import Overruled, overruled
 from patchq.engine.judge.landing.hunk_history import (
     CommitState,
     HunkHistory,
@@ -136,17 +136,19 @@ class Fates:
         )
         return bool(lines) and lines.isdisjoint(self._span.store.history.added_lines(by.oid))
 
-    def is_in_effect(self, unit: Unit, final: Entries) -> bool:
-        """Whether all that ``unit`` adds, and that is in its files at the end, may run there."""
+    def overruled(self, unit: Unit, final: Entries) -> Overruled | None:
+        """What keeps something that ``unit`` adds, and that is in its files at the end, from what
+        it did; None if it may run there."""
         blob, whole = self._objects.blob, unit.whole or unit.after
-        return all(
-            is_in_effect(
+        found = (
+            overruled(
                 path,
                 *map(blob, (unit.before[path], after, final.get(path), whole[path])),
             )
             for path, after in unit.after.items()
             if after is not None and final.get(path) not in (None, after, whole[path])
         )
+        return next(filter(None, found), None)
 
     def as_landed(self, trail: HunkHistory) -> Unit:
         """The unit of ``trail`` on the files as they were before it landed; as it is, if it does

@@ -40,10 +40,7 @@ def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) 
     if suffix in _SECTIONED:
         return _section(then.raw, number) == _section(now.raw, place)
     if suffix in _KEYED:
-        keys, new = _names(_KEY, then, number), _names(_KEY, now, place)
-        return keys == new and (
-            suffix not in _YAML or not _switches(now, place) - _switches(then, number)
-        )
+        return _names(_KEY, then, number) == _names(_KEY, now, place)
     if then.kind is not Family.PYTHON:
         return True
     names, new = _names(DEFINES, then, number), _names(DEFINES, now, place)
@@ -53,6 +50,11 @@ def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) 
     return not others or not any(
         match[1] in others for line in now.raw if (match := DEFINES.match(line))
     )
+
+
+def is_switched(then: FileLines, number: int, now: FileLines, place: int) -> bool:
+    """Whether a block around a line of YAML has a key now that may switch it off."""
+    return then.suffix in _YAML and bool(_switches(now, place) - _switches(then, number))
 
 
 def _names(pattern: re.Pattern[bytes], lines: FileLines, number: int) -> list[bytes]:

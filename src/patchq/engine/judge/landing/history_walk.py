@@ -89,17 +89,18 @@ class HistoryWalker:
                 return trail
             steps = steps[: last + 1]
             final = steps[last].entries
-        if self.fates.is_in_effect(trail.unit, final):
+        if self.fates.overruled(trail.unit, final) is None:
             return trail
         unit = self.fates.as_landed(trail)
-        if self.fates.is_in_effect(unit, final):
+        how = self.fates.overruled(unit, final)
+        if how is None:
             return trail
         by = None
         for step in reversed(steps):
-            if self.fates.is_in_effect(unit, step.entries):
+            if self.fates.overruled(unit, step.entries) is None:
                 break
             by = step.commit
-        return replace(trail.without_effect, undone=by)
+        return replace(trail.without_effect, undone=by, how=how.value)
 
     def never_there(self, units: Sequence[Unit]) -> frozenset[str]:
         """The paths of those of ``units`` whose new lines no commit between the bases has.

@@ -43,7 +43,8 @@ class LandedState(Enum):
 class HunkHistory:
     """A unit from the old base to the new one: at each commit that touches it, and at the end.
 
-    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did.
+    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did;
+    ``how`` says what it did about lines that stand.
     """
 
     unit: Unit
@@ -52,6 +53,7 @@ class HunkHistory:
     landed: CommitInfo | None = None
     fate: LandedState = LandedState.NEVER
     undone: CommitInfo | None = None
+    how: str = ""
 
     @property
     def has_landed(self) -> bool:
