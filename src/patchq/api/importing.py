@@ -137,6 +137,7 @@ class Importing(Editing):
                 found.patches += read.patches
                 found.notices += read.notices
         found.skip_empty()
+        found.look_around()
         return found, tag
 
     def _branches(self, repo: Path | None) -> BranchReader:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SCHEMA = "patchq.import/1"
 _EACH = 3
 """How often a notice is repeated before it is folded."""
+_NAMED = 40
+"""So many patches that were not taken are named."""
 
 
 def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) -> None:
@@ -73,6 +75,16 @@ def _say_errors(
             here.notice(f"  {help_}")
 
 
+def say_left_out(here: Session, found: Collected) -> None:
+    """Name the patches that lie beside those that were taken."""
+    groups: dict[str, list[str]] = {}
+    for one in found.left_out:
+        groups.setdefault(one.text, []).append(one.where.file)
+    for text, files in groups.items():
+        more = "; --json has each" if len(files) > _NAMED else ""
+        here.notice(f"not imported, {text}: {some(files, _NAMED)}{more}")
+
+
 def _folded(files: Sequence[str]) -> str:
     return f"{len(files)} times, in {some(list(dict.fromkeys(files)), 5)}"
 
@@ -116,7 +128,10 @@ def document(result: ImportResult, *, dry_run: bool) -> dict[str, object]:
         "dry_run": dry_run,
         "patches": list(map(_patch, batch.imported)),
         "failed": [_error(error) for error in failed],
-        "passed_over": [_error(one.error) for one in batch.there],
+        "passed_over": [
+            *(_error(one.error) for one in batch.there),
+            *({**_notice(one), "hint": None} for one in found.left_out),
+        ],
         "notices": list(map(_notice, (*found.notices, *batch.notices))),
     }
 
@@ -162,6 +177,7 @@ def bring(
         if result.has_failures:
             for notice in (*result.found.notices, *result.batch.notices):
                 here.notice(str(notice))
+            say_left_out(here, result.found)
             raise_failures(here, result.batch, result.found.errors)
     return results
 
@@ -173,3 +189,4 @@ def say(here: Session, result: ImportResult) -> None:
     own = (notice for one in result.batch.imported for notice in one.notices)
     say_notices(here, (*result.found.notices, *result.batch.notices, *own))
     say_failures(here, result.batch, result.found.errors)
+    say_left_out(here, result.found)

@@ -29,14 +29,15 @@ def triage(
 
     The exit code is 1 where a patch of this repository fits no base.
     """
+    from patchq.cli.import_result import say_left_out, say_notices
     from patchq.cli.output import terminal
     from patchq.report.document import render_document
     from patchq.report.triage import commands, render_triage, triage_document
 
     with here.progress("import") as progress:
         answer = here.api.triage(found, options, progress=progress)
-    for notice in found.notices:
-        here.notice(str(notice))
+    say_notices(here, found.notices)
+    say_left_out(here, found)
     for error in found.errors:
         here.notice(f"not read: {error}")
     bad = bool(found.errors or answer.unplaced)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
+from patchq.engine.importing.left_out import PATCH_ENDINGS, Pile, left_out
 from patchq.engine.importing.read import Given, Notice, free_name, read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
@@ -19,18 +20,23 @@ from patchq.model.series import read_series
 
 _SERIES = "series"
 _WITHIN = ("", "debian/patches", "patches")
-_ENDINGS = (".patch", ".diff", ".mbox", ".eml", ".patch.gz", ".diff.gz", ".patch.xz", ".patch.bz2")
 _BEHIND = re.compile(r"\s#(?![+-])\s*(\S.*?)\s*$")
 _REVERSED = re.compile(r"^(\S+)\s+(?:-p\S+\s+)?-R\b")
 
 
 @dataclass
 class Collected:
-    """The patches that were found, what is to be said, and what could not be read at all."""
+    """The patches that were found, what is to be said, and what could not be read at all.
+
+    ``left_out`` are the patches that lie beside those and were not asked for.
+    """
 
     patches: list[Given] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     errors: list[InputError] = field(default_factory=list)
+    left_out: list[Notice] = field(default_factory=list)
+    piles: list[Pile] = field(default_factory=list, repr=False)
+    files: set[Path] = field(default_factory=set, repr=False)
     _taken: dict[PurePath, set[str]] = field(default_factory=dict, repr=False)
     _counted: int = field(default=0, repr=False)
 
@@ -45,6 +51,12 @@ class Collected:
         given = tuple(self._named_apart(one, file) for one in given)
         self.patches += given
         return given
+
+    def look_around(self) -> None:
+        """See what else the directories hold that patches were taken from."""
+        found = left_out(self.piles, self.files)
+        self.left_out += found.patches
+        self.notices += found.notices
 
     def skip_empty(self) -> None:
         """Leave out what holds no patch, where others do: an empty file, a cover letter ([0/n])."""
@@ -98,11 +110,14 @@ def read_path(path: Path, shown: str, found: Collected, name: str | None = None)
         )
         if series is not None:
             _read_series(series, found)
+            if series.parent != path:
+                found.piles.append(Pile(path, shown, series, above=True))
         else:
             _read_directory(path, shown, found)
     elif _is_series(path):
         _read_series(path, found)
     else:
+        found.files.add(path.resolve())
         found.add_file(shown, path.read_bytes(), name)
 
 
@@ -132,22 +147,22 @@ def _is_series(path: Path) -> bool:
 def _read_directory(path: Path, shown: str, found: Collected) -> None:
     """All patches of a directory by name; what else is there is said."""
     files = sorted(file for file in path.iterdir() if file.is_file())
-    chosen = [file for file in files if file.name.endswith(_ENDINGS)]
+    chosen = [file for file in files if file.name.endswith(PATCH_ENDINGS)]
     if not chosen:
         raise InputError(
             "there is no patch in this directory, and no series file",
             where=Where(shown),
             hint="Name the files, or the directory that has the file `series`.",
         )
-    others = len(files) - len(chosen)
-    if others:
-        found.notices.append(Notice(Where(shown), f"{others} other files skipped"))
+    found.piles.append(Pile(path, shown))
+    found.files.update(file.resolve() for file in chosen)
     for file in chosen:
         found.add_file(str(PurePath(shown, file.name)), file.read_bytes())
 
 
 def _read_series(series: Path, found: Collected) -> None:
     """The patches that a series file lists, each with its options, guards and comments."""
+    found.piles.append(Pile(series.parent, str(series.parent), series))
     above: list[str] = []
     taken = {given.name for given in found.patches}
     for number, raw in enumerate(series.read_bytes().split(b"\n"), 1):
@@ -180,6 +195,7 @@ def _behind(where: Where, above: Sequence[str]) -> list[Notice]:
 def _listed(directory: Path, text: str, where: Where, found: Collected) -> Sequence[Given]:
     """The patches of one line of a series file; raises :class:`InputError`."""
     if match := _REVERSED.match(text):
+        found.files.add((directory / match[1]).resolve())
         raise InputError(
             f"{match[1]} is to be applied in reverse (-R), which patchq's series do not support",
             where=where,
@@ -187,6 +203,7 @@ def _listed(directory: Path, text: str, where: Where, found: Collected) -> Seque
         )
     (entry,) = read_series(text.encode("utf-8", "surrogateescape"), Where(where.file)).entries
     file = directory / entry.name
+    found.files.add(file.resolve())
     if not file.is_file():
         raise InputError(
             f"{entry.name} is listed, and there is no such file",
