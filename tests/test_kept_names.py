@@ -40,6 +40,7 @@ BELOW = SHELL.replace("() {", "()\n{")
 SETTING = "a=1\nLINE=2\nb=3\nrun $a $LINE $b\n"
 EXPORT = "a=1\nexport LINE=2\nb=3\nc=4\nd=5\nmake -j4 all\nbuild() {\n\tmake x\n}\nbuild $a\n"
 DOCKER = "FROM a\nENV A=1 \\\n    LINE=2 \\\n    B=3\nRUN one\nRUN pip install .\nFROM b\nRUN two\n"
+ARG = "FROM a\nARG A=1\nARG LINE=2\nRUN one\n"
 MAKING = "A = 1\nLINE = 2\nall: lib\n\tcc\n\nlib:\n\t$(MAKE) -C sub\n"
 CALLS = (
     '#include "net.h"\n\nint\nconn_open(struct conn *c)\n{\n\ta(c);\n\tif (LINE(c) == EAGAIN)\n'
@@ -210,6 +211,17 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ("f.json", JSON, '    "y": 3\n', '    "y": 3,\n    "LINE": 4\n'),
         ("f.json", JSON, '  "b": [', '  "a": {},\n  "b": ['),
         ("f.ini", TOML, "[b]", "[c]\n[a]\nLINE = 3\n[b]"),
+        # what is left of the value
+        (
+            "f.cmake",
+            SET,
+            "add_library",
+            'string(REGEX REPLACE "b.c" "" LINE "${LINE}")\nadd_library',
+        ),
+        ("f.cmake", SET, "add_library", "string(REPLACE b a LINE ${LINE})\nadd_library"),
+        ("Makefile", MAKE, "lib:", "LINE := $(filter-out 2,$(LINE))\nlib:"),
+        ("Dockerfile", ARG, "RUN one", "ENV LINE=9\nRUN one"),
+        ("Dockerfile", ARG, "RUN one", "ARG LINE=9\nRUN one"),
     ],
 )
 def test_another_line_took_the_name(path: str, then: str, old: str, new: str) -> None:
@@ -369,6 +381,15 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
         ("f.cmake", LOCAL, "use()", "set(LINE old.c)\nuse()"),
         ("f.cmake", SET, "add_library", "set(LINE ${LINE} c.c)\nadd_library"),
         ("f.cmake", SET, "add_library", "list(APPEND LINE c.c)\nadd_library"),
+        (
+            "f.cmake",
+            SET,
+            "add_library",
+            'string(REPLACE "b" "" MORE "${LINE}")\nstring(STRIP "${LINE}" LINE)\nadd_library',
+        ),
+        ("Makefile", MAKE, "lib:", "B := $(filter-out 2,$(LINE))\nlib:"),
+        ("Dockerfile", ARG, "RUN one", "ENV B=9\nRUN one"),
+        ("Dockerfile", ARG, "RUN one", "ENV LINE=$LINE:9\nRUN one"),
         ("f.cmake", SET, "add_library", "if(OLD)\nset(LINE c.c)\nendif()\nadd_library"),
         ("f.cmake", SET, "add_library", "set(LINE c.c CACHE STRING x)\nadd_library"),
         ("f.cmake", SET, "add_library", "function(f)\nset(LINE c.c)\nendfunction()\nadd_library"),

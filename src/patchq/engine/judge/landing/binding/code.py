@@ -46,6 +46,12 @@ def macros_in_c(text: bytes) -> Iterator[Bound]:
 
 # CMake, make and shells
 
+_ARGUMENT = r"(?:\"(?:\\.|[^\"\\])*\"|[^\s\"()]+)\s+"
+_REPLACED = re.compile(
+    rf"\s*\w+\s*\(\s*(?:REGEX\s+)?REPLACE\s+{_ARGUMENT}{_ARGUMENT}(\w+)\s+\"?\$\{{\1\}}",
+    re.IGNORECASE,
+)
+"""A variable in which something is replaced."""
 _TARGET = re.compile(r"target_(\w+)")
 _PROPERTY = re.compile(r"\b(?:PROPERTIES|PROPERTY)\s+(\w+)")
 _PROPERTY_OF = re.compile(r"\(\s*TARGET\s+(\S+)\s+(?:\w+\s+)*PROPERTY\s+(\w+)")
@@ -91,6 +97,8 @@ def bound_in_cmake(path: str, text: bytes) -> Iterator[Bound]:
         elif each.name in ("set", "unset") and "PARENT_SCOPE" not in said:
             fresh = f"${{{each.argument}}}" not in said and ("CACHE" not in said or "FORCE" in said)
             yield Bound(each.argument, first, last, block, scope, replaces=fresh)
+        elif each.name == "string" and (match := _REPLACED.match(said)):
+            yield Bound(match[1], first, last, block, scope, holds=False)
         elif target:
             yield Bound(f"{each.argument} {target[1].upper()}", first, last, block, replaces=False)
         elif each.name == "include" and each.argument.strip('"').endswith(".cmake"):
@@ -137,7 +145,7 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
         if line.startswith("\t"):
             yield from for_commands(lines, number, block)
         elif match := _MADE.match(line):
-            fresh = _reads(match[1]).search(match[2]) is None
+            fresh = "$(filter" in match[2] or _reads(match[1]).search(match[2]) is None
             yield Bound(match[1], number, number, block, replaces=fresh)
         elif match := _INCLUDES.match(line):
             yield from (
@@ -171,7 +179,8 @@ def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
                 yield from for_commands(lines, number, (stage,), 1)
             elif instruction == "ENV" and len(words) > 2 and "=" not in words[1]:
                 yield Bound(words[1], number, number, (stage,), 1)
-        for match in map(_GIVEN.fullmatch, _WORD.findall(line) if instruction == "ENV" else ()):
+        is_set = instruction in ("ENV", "ARG")
+        for match in map(_GIVEN.fullmatch, _WORD.findall(line) if is_set else ()):
             if match:
                 fresh = _reads(match[1]).search(match[2]) is None
                 yield Bound(match[1], number, number, (stage,), 1, replaces=fresh)
