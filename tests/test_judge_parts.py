@@ -291,8 +291,9 @@ def history(
 @pytest.mark.parametrize("fate", list(LandedState))
 def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
     trail = history(end=end, fate=fate)
+    without_effect = (LandedState.OVERRULED, LandedState.OTHER_MODE)
     whole = {
-        MergeState.EMPTY: fate not in (LandedState.ELSEWHERE, LandedState.OVERRULED),
+        MergeState.EMPTY: fate not in (LandedState.ELSEWHERE, *without_effect),
         MergeState.COLLIDES: fate is LandedState.THERE,
     }
     assert trail.has_landed is whole.get(end, False)
@@ -302,8 +303,9 @@ def test_what_counts_as_landed(end: MergeState, fate: LandedState) -> None:
         LandedState.HALF,
         LandedState.GONE,
         LandedState.ELSEWHERE,
+        LandedState.OTHER_MODE,
     }
-    part = fate is LandedState.OVERRULED if end is MergeState.EMPTY else fate in since
+    part = fate in without_effect if end is MergeState.EMPTY else fate in since
     assert trail.once_landed is part
     known = trail.has_landed or part
     assert unsettled([trail, history(end=MergeState.APPLIES)]) is (
@@ -369,7 +371,7 @@ def test_what_was_taken_out_is_told_of_the_commit_that_did_it() -> None:
         ((LandedState.THERE, LandedState.ELSEWHERE), "landed here; what they "),
         ((LandedState.HALF, LandedState.ELSEWHERE), "landed here; part was removed again"),
         ((LandedState.THERE, LandedState.REWRITTEN), "landed here; their lines were rewritten"),
-        ((LandedState.THERE, LandedState.THERE), "landed here; upstream edited the lines since"),
+        ((LandedState.THERE, LandedState.THERE), "landed here, beside other edits"),
     ],
 )
 def test_what_is_said_of_hunks_that_landed(fates: tuple[LandedState, ...], said: str) -> None:
@@ -378,7 +380,7 @@ def test_what_is_said_of_hunks_that_landed(fates: tuple[LandedState, ...], said:
     ends = [E] if len(fates) == 1 else ends
     by = commit("landed")
     trails = [
-        HunkHistory(Unit("f", (number,), {}, {}), (), end, by, fate)
+        HunkHistory(Unit("f", (number,), {"f": None}, {"f": None}), (), end, by, fate)
         for number, (end, fate) in enumerate(zip(ends, fates, strict=True), 1)
     ]
     span = SimpleNamespace(

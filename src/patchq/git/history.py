@@ -182,6 +182,7 @@ class History:
             "--raw",
             "-z",
             "-M",
+            "--no-rename-empty",
             "--no-abbrev",
             "--no-ext-diff",
             "--no-color",
@@ -199,7 +200,7 @@ class History:
             return ()
         output = self._git.run(
             "--literal-pathspecs",
-            *("diff-tree", "--stdin", "-r", "--root", "-p", "-U0", "-M"),
+            *("diff-tree", "--stdin", "-r", "--root", "-p", "-U0", "-M", "--no-rename-empty"),
             *("--no-ext-diff", "--no-textconv", "--no-color", "--format=%x01%H", "--", *paths),
             stdin="".join(f"{commit}\n" for commit in commits).encode(),
         ).stdout
@@ -287,7 +288,7 @@ class History:
         """
         return {
             change.new: b"".join(line for hunk in change.hunks for line in hunk.added)
-            for change in self._added("diff-tree", "-r", "-M", old, new)
+            for change in self._added("diff-tree", "-r", "-M", "--no-rename-empty", old, new)
             if change.new is not None
         }
 

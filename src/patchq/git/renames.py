@@ -58,7 +58,7 @@ class RenameMap:
         self._old = old
         self._new = new
         self._keep = keep
-        self._cache = KeptAnswers(cache, "patchq.renames/1", _read, dict)
+        self._cache = KeptAnswers(cache, "patchq.renames/2", _read, dict)
         self._key = key_of([old, new, keep and keep.identity, require_version()])
         self._renames: Mapping[str, str] | None = None
 
@@ -115,6 +115,7 @@ class RenameMap:
             "-r",
             "-z",
             "-M",
+            "--no-rename-empty",
             "-l0",
             "--diff-filter=R",
             "--name-status",

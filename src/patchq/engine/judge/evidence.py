@@ -117,12 +117,16 @@ class EvidenceMaker:
                     f"{count} of {total} hunks landed here; "
                     "lines of theirs may do nothing any more, or not in every case"
                 )
+            elif modes := _modes(group, f"in {self._span.new.name}"):
+                text = f"{count} of {total} hunks landed here; {modes}"
             elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
                 text = f"{count} of {total} hunks landed here; what they remove exists elsewhere"
             elif any(trail.once_landed for trail in group):
                 text = f"{count} of {total} hunks landed here; their lines were rewritten since"
             elif any(trail.end is not MergeState.EMPTY for trail in group):
-                text = f"{count} of {total} hunks landed here; upstream edited the lines since"
+                edited = any(item.commits for item in self._later.find(group))
+                more = "; upstream edited the lines since" if edited else ", beside other edits"
+                text = f"{count} of {total} hunks landed here{more}"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
         return tuple(evidence)
@@ -159,6 +163,10 @@ class EvidenceMaker:
             for commit, group in by_commit((t.undone, t) for t in overruled if t.how == how):
                 text = how.format(_hunks(group))
                 evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
+        modes = [t for t in trails if t.fate is LandedState.OTHER_MODE and t.undone]
+        for commit, group in by_commit((t.undone, t) for t in modes):
+            text = _modes(group, "again")
+            evidence.append(self._ended(EvidenceKind.UNDONE, text, commit, group))
         changed = (LandedState.REWRITTEN, LandedState.UNTRACED)
         ended = ((t.undone, t) for t in trails if t.fate in changed and t.undone)
         for commit, group in by_commit(ended):
@@ -167,21 +175,27 @@ class EvidenceMaker:
             evidence.append(self._ended(EvidenceKind.CONFLICTING_CHANGE, text, commit, group))
         return tuple(evidence)
 
-    def edited_since(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        """What upstream did to the files that ``trails`` landed in: a piece of evidence a file, and
-        one a commit for those left alone."""
-        evidence, alone = list[Evidence](), dict[str, tuple[CommitInfo, list[str]]]()
+    def edited_since(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> tuple[Evidence, ...]:
+        """What upstream did to the files that ``trails`` landed in: a piece of evidence a file, one
+        a commit for those left alone, and where they went."""
+        evidence, alone = list[Evidence](), dict[tuple[str, bool], tuple[CommitInfo, list[str]]]()
         kind = EvidenceKind.EDITED_SINCE
         for item in self._later.find(trails):
             if item.commits:
                 text = f"since then {self._edits(item)}"
                 evidence.append(self._span.evidence(kind, text, item.landed, paths=(item.file,)))
             else:
-                alone.setdefault(item.landed.oid, (item.landed, []))[1].append(item.file)
-        for commit, files in alone.values():
+                place = facts.placements[item.file].new
+                is_there = facts.entries.get(item.file) is not None
+                name = f"{item.file} ({place} now)" if place not in (None, item.file) else item.file
+                key = item.landed.oid, is_there
+                alone.setdefault(key, (item.landed, []))[1].append(name)
+        for (_, are_there), (commit, files) in alone.items():
             text = f"since then no commit edited {some(files)}"
+            if not are_there:
+                text = f"since then no commit brought {some(files)} back"
             evidence.append(self._span.evidence(kind, text, commit, paths=tuple(files)))
-        return tuple(evidence)
+        return (*evidence, *self.moves(facts))
 
     def _edits(self, found: LaterEdits) -> str:
         many = counted(len(found.commits), "commit")
@@ -325,6 +339,12 @@ def by_commit(
     for commit, member in pairs:
         groups.setdefault(commit.oid if commit else "", (commit, []))[1].append(member)
     return sorted(groups.values(), key=lambda group: -len(group[1]))
+
+
+def _modes(trails: Iterable[HunkHistory], where: str) -> str:
+    modes = dict.fromkeys(mode for trail in trails for mode in trail.modes)
+    words = (f"{m.path} is {m.found} {where}, the patch makes it {m.wanted}" for m in modes)
+    return "; ".join(words)
 
 
 def _hunks(trails: Iterable[HunkHistory]) -> str:

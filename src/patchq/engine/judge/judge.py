@@ -37,6 +37,7 @@ from patchq.engine.judge.outcomes import (
 )
 from patchq.engine.judge.predicates import SpanPredicates
 from patchq.engine.judge.since.build_files import BuildFiles
+from patchq.engine.judge.since.modes import without_their_mode
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
@@ -57,6 +58,7 @@ from patchq.model.verdict import (
 )
 from patchq.model.words import some
 
+_NOT_IN_EFFECT = (LandedState.OVERRULED, LandedState.OTHER_MODE)
 FOR_GNU_PATCH = "rewritten for GNU patch, which would put a hunk elsewhere or refuse it"
 
 
@@ -100,11 +102,10 @@ class Judge:
             judgement = self._judge_clean(facts)
         else:
             judgement = self._judge_collision(facts)
-        report = judgement.report
         found = replace(
-            report,
-            evidence=(*report.evidence, *watched(self._span, case.patch)),
-            notes=(*report.notes, *self._not_known(case)),
+            judgement.report,
+            evidence=(*judgement.report.evidence, *watched(self._span, case.patch)),
+            notes=(*judgement.report.notes, *self._not_known(case)),
         )
         return replace(judgement, report=found, looked=self._gone.looked())
 
@@ -184,7 +185,7 @@ class Judge:
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
         trails, standing = self._follow(units, states, facts)
-        if standing or any(trail.fate is LandedState.OVERRULED for trail in trails):
+        if standing or any(trail.fate in _NOT_IN_EFFECT for trail in trails):
             hunks = trail_outcomes(trails, facts)
             landed = self._evidence.merged(trails) + self._evidence.undone(trails)
             evidence = standing + landed + self._evidence.moves(facts)
@@ -286,7 +287,7 @@ class Judge:
         if not all(trail.has_landed for trail in trails):
             return None
         hunks = trail_outcomes(trails, facts)
-        evidence = self._evidence.merged(trails) + self._evidence.edited_since(trails)
+        evidence = self._evidence.merged(trails) + self._evidence.edited_since(trails, facts)
         return Judgement(self._report(facts, Verdict.UPSTREAMED, hunks=hunks, evidence=evidence))
 
     # -- shared ------------------------------------------------------------------------------
@@ -317,6 +318,7 @@ class Judge:
             trail.only_moved if trail.unit in moved else without_lost_source(trail, places)
             for trail in trails
         ]
+        marked = without_their_mode(marked, facts.entries, places, self._span)
         marked, unbuilt = self._build_files.without_unbuilt(marked, places)
         unused = (
             *Unused(self._span, facts.entries, places).find(marked),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +23,10 @@ from patchq.recent import Recent
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.project import Project
+
+_WORD = re.compile(rb"\w\w+")
+_FEW = 4
+"""A file with fewer words may be the same as another by chance: it is not known again."""
 
 
 class Whereabouts(Enum):
@@ -269,7 +274,7 @@ class UpstreamRange:
 
     @cached_property
     def _kept_renames(self) -> KeptAnswers[list[str | None]]:
-        return KeptAnswers(self.cache / "renamed-since", "patchq.renamed-since/1", _name, list)
+        return KeptAnswers(self.cache / "renamed-since", "patchq.renamed-since/2", _name, list)
 
     def _look_up(self, path: str) -> Placement:
         if not self.covers(path):
@@ -284,7 +289,10 @@ class UpstreamRange:
         return Placement(path, added.path, where, added.alternatives)
 
     def _renamed_since(self, path: str) -> str | None:
-        """Where a file is now that upstream added at ``path`` between the bases and renamed."""
+        """Where a file is now that upstream added at ``path`` between the bases and renamed.
+
+        Of one that says next to nothing, such as a marker of a package, nobody knows.
+        """
         found: str | None = None
         for commit in self.commits((path,)):
             for touch in commit.touches:
@@ -295,7 +303,9 @@ class UpstreamRange:
         objects = self.store.objects
         if found is None or objects.file(self.old.tree, found) is not None:
             return None
-        return found if objects.file(self.new.tree, found) is not None else None
+        entry = objects.file(self.new.tree, found)
+        says = entry is not None and len(_WORD.findall(objects.blob(entry))) >= _FEW
+        return found if says else None
 
     def _names(self, paths: Iterable[str]) -> frozenset[str]:
         """``paths`` on both bases."""

@@ -35,8 +35,18 @@ class LandedState(Enum):
     UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
     GONE = "gone"  # all of its lines were taken out again, together with others
     UNDONE = "undone"  # taken out again
+    OTHER_MODE = "other mode"  # its lines stand, in a file that has not got the mode it gives it
     OVERRULED = "overruled"  # its lines stand, but were switched off or put on a condition
     ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
+
+
+@dataclass(frozen=True)
+class OtherMode:
+    """A file at the end with the mode that it was to have, and the one that it has."""
+
+    path: str
+    wanted: str
+    found: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,8 @@ class HunkHistory:
     """A unit from the old base to the new one: at each commit that touches it, and at the end.
 
     ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did;
-    ``how`` says what it did about lines that stand.
+    ``how`` says what it did about lines that stand, ``modes`` are what its files lack, if that is
+    their mode.
     """
 
     unit: Unit
@@ -54,25 +65,31 @@ class HunkHistory:
     fate: LandedState = LandedState.NEVER
     undone: CommitInfo | None = None
     how: str = ""
+    modes: tuple[OtherMode, ...] = ()
 
     @property
     def has_landed(self) -> bool:
         """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
         if self.end is MergeState.EMPTY:
-            return self.fate not in (LandedState.ELSEWHERE, LandedState.OVERRULED)
+            return self.fate not in (
+                LandedState.ELSEWHERE,
+                LandedState.OVERRULED,
+                LandedState.OTHER_MODE,
+            )
         return self.end is MergeState.COLLIDES and self.fate is LandedState.THERE
 
     @property
     def once_landed(self) -> bool:
         """Upstream took the unit; whether it still has it, the lines do not tell."""
         if self.end is MergeState.EMPTY:
-            return self.fate is LandedState.OVERRULED
+            return self.fate in (LandedState.OVERRULED, LandedState.OTHER_MODE)
         return self.fate in (
             LandedState.REWRITTEN,
             LandedState.UNTRACED,
             LandedState.HALF,
             LandedState.GONE,
             LandedState.ELSEWHERE,
+            LandedState.OTHER_MODE,
         )
 
     @property

@@ -87,7 +87,7 @@ class LaterCommits:
                 )
             ]
         every = tuple(commit for commit, _, _ in reversed(edits))
-        return LaterEdits(group[0].unit.file, landed, every, names, tuple(reversed(inside)))
+        return LaterEdits(path, landed, every, names, tuple(reversed(inside)))
 
     def _names(
         self, path: str, units: Sequence[Unit], then: Entry | None

@@ -1,0 +1,79 @@
+"""Whether a file has the mode that a unit gives it, where its lines landed.
+
+A script that is not executable, or a symbolic link that became a file with the link's target in it,
+has the same bytes and does something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState, OtherMode
+from patchq.engine.series.hunks import Unit
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Entries, Entry
+
+
+def without_their_mode(
+    trails: Sequence[HunkHistory],
+    final: Entries,
+    places: Mapping[str, str | None],
+    span: UpstreamRange,
+) -> list[HunkHistory]:
+    """``trails``, those that landed marked if a file has another mode than they give it.
+
+    ``final`` are the files at the end by the patch's own paths, ``places`` what they are called.
+    """
+    return [_marked(trail, final, places, span) for trail in trails]
+
+
+def _marked(
+    trail: HunkHistory, final: Entries, places: Mapping[str, str | None], span: UpstreamRange
+) -> HunkHistory:
+    if not trail.has_landed:
+        return trail
+    found = {
+        path: OtherMode(places.get(path) or path, after.mode, entry.mode)
+        for path, after in trail.unit.after.items()
+        if after is not None
+        and (entry := final.get(path)) is not None
+        and _is_another(trail.unit, path, after, entry)
+    }
+    if not found:
+        return trail
+    undone = _taken_back(trail, found, span)
+    modes = tuple(found.values())
+    return replace(trail, fate=LandedState.OTHER_MODE, modes=modes, undone=undone)
+
+
+def _is_another(unit: Unit, path: str, after: Entry, entry: Entry) -> bool:
+    """Whether ``entry`` has another mode than the unit gives the file; if it leaves the mode as it
+    is, whether it is no file of this kind (a symbolic link, a submodule)."""
+    sources = [unit.before[path]]
+    if sources == [None]:  # renamed, perhaps
+        sources = [old for name, old in unit.before.items() if unit.after[name] is None]
+    if any(old is not None and old.mode == after.mode for old in sources):
+        return entry.mode[:3] != after.mode[:3]
+    return entry.mode != after.mode
+
+
+def _taken_back(
+    trail: HunkHistory, paths: Mapping[str, OtherMode], span: UpstreamRange
+) -> CommitInfo | None:
+    """The commit since the landing from which on a file has not got the mode; None if it had not
+    got it before either."""
+    landed, by = trail.landed, None
+    for step in reversed(trail.steps):
+        if landed is None or not span.descends(step.commit.oid, landed.oid):
+            continue
+        entries = [(step.entries.get(path), trail.unit.after[path]) for path in paths]
+        if any(
+            now is None or (then is not None and _is_another(trail.unit, path, then, now))
+            for path, (now, then) in zip(paths, entries, strict=True)
+        ):
+            by = step.commit
+        else:
+            return by
+    return None
