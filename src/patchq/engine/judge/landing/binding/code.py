@@ -62,7 +62,7 @@ _VARIABLE = re.compile(
 _UNSET = re.compile(r"[ \t]*(?:unset|export[ \t]+-n)[ \t]+(?:-[fv][ \t]+)?(\w[\w \t]*)")
 _SOURCES = re.compile(r"[ \t]*(?:\.|source)[ \t]+(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _FUNCTION = re.compile(r"[ \t]*(?:function[ \t]+([\w:.-]+)|([\w:.-]+)[ \t]*\([ \t]*\))[ \t({]*")
-_MADE = re.compile(r"(?:override[ \t]+|export[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|!)=(.*)")
+_MADE = re.compile(r"(?:override[ \t]+|export[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|[!+])=(.*)")
 _UNMADE = re.compile(r"(?:override[ \t]+)?(?:undefine|unexport)[ \t]+([\w.-]+)[ \t]*$")
 _INCLUDES = re.compile(r"[-s]?include[ \t]+([^#=:]+)$")
 _MADE_FOR = re.compile(r"([^\s:#=$]+)[ \t]*:[ \t]*(?:private[ \t]+)?" + _MADE.pattern)
@@ -146,6 +146,7 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
             yield from for_commands(lines, number, block)
         elif match := _MADE.match(line):
             fresh = "$(filter" in match[2] or _reads(match[1]).search(match[2]) is None
+            fresh = fresh and "+=" not in line[: match.start(2)]
             yield Bound(match[1], number, number, block, replaces=fresh)
         elif match := _INCLUDES.match(line):
             yield from (
@@ -156,6 +157,7 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
             yield Bound(match[1], number, number, block)
         elif match := _MADE_FOR.match(line):
             fresh = _reads(match[2]).search(match[3]) is None
+            fresh = fresh and "+=" not in line[: match.start(3)]
             made_for = f"{match[1]}:"
             yield Bound(match[2], number, number, block, replaces=fresh, command=made_for)
         elif match := _RULE.match(line):
