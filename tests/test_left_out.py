@@ -10,7 +10,7 @@ from commandline import CommandLine
 from miniature import MakeMiniature, Miniature
 from workspaces import make_workspace
 
-from patchq.engine.importing import left_out
+from patchq.engine.importing import sources
 
 NAMES = ("one", "two", "extra", "nested", "hidden")
 
@@ -115,11 +115,11 @@ def test_no_more_than_so_many_files_are_looked_at(
 ) -> None:
     """Those nearest to the directory come first, and that there are more is said."""
     _, directory = pile
-    monkeypatch.setattr(left_out, "_MOST", 6)
-    found = left_out.left_out([left_out.Pile(directory, "pile")], ())
+    monkeypatch.setattr(sources, "_MOST", 6)
+    found = sources.left_out([sources.Pile(directory, "pile")], ())
     assert "pile/sub/nested.patch" not in {one.where.file for one in found.patches}
     assert "only 6 files of it were looked at" in str(found.notices[-1])
-    monkeypatch.setattr(left_out, "_MOST", 7)
-    found = left_out.left_out([left_out.Pile(directory, "pile")], ())
+    monkeypatch.setattr(sources, "_MOST", 7)
+    found = sources.left_out([sources.Pile(directory, "pile")], ())
     assert "pile/sub/nested.patch" in {one.where.file for one in found.patches}
     assert "looked at" not in str(found.notices[-1])

@@ -52,7 +52,7 @@ class Unseen:
 
 
 @dataclass(frozen=True)
-class Place:
+class UnsearchedPlace:
     """A place of the new base that could not be searched: what it is, and since when."""
 
     path: str
@@ -85,11 +85,11 @@ class Unsearched:
         return Unseen(text, (place.path,))
 
     @cached_property
-    def came(self) -> Place | None:
+    def came(self) -> UnsearchedPlace | None:
         """The first that came between the bases."""
         return next(self._came(), None)
 
-    def _came(self) -> Iterator[Place]:
+    def _came(self) -> Iterator[UnsearchedPlace]:
         links = {file.path for file in self._new if file.mode == GITLINK_MODE}
         for file in self._new:
             if file.mode == GITLINK_MODE:
@@ -105,7 +105,7 @@ class Unsearched:
                 yield self._since(file, "is an archive, a Git LFS pointer or another binary")
         yield from self._fetched()
 
-    def _changed_at_once(self, removal: Removal) -> Place | None:
+    def _changed_at_once(self, removal: Removal) -> UnsearchedPlace | None:
         """What was there before, and was changed by the commit that took the code out."""
         commit = removal.commit
         if commit is None or not commit.parents:
@@ -116,13 +116,15 @@ class Unsearched:
             entry = self._objects.file(commit.tree, path)
             if entry is not None and (entry.mode == GITLINK_MODE or path == ".gitmodules"):
                 kind = "the submodule " if entry.mode == GITLINK_MODE else ""
-                return Place(path, f"{kind}{path}, which {name} changed too")
+                return UnsearchedPlace(path, f"{kind}{path}, which {name} changed too")
         for path, added in fresh_code(self._span.store, before, commit.tree).items():
             if _is_build(path) and (_PINNED.search(added) or _WRAP.search(added)):
-                return Place(path, f"what the build fetches: {name} changed that in {path} too")
+                return UnsearchedPlace(
+                    path, f"what the build fetches: {name} changed that in {path} too"
+                )
         return None
 
-    def _fetched(self) -> Iterator[Place]:
+    def _fetched(self) -> Iterator[UnsearchedPlace]:
         """Sources that the build fetches now, by a name that no build file of the old base has."""
         span = self._span
         fresh = fresh_code(span.store, span.old.tree, span.new.tree)
@@ -142,9 +144,9 @@ class Unsearched:
         }
         for path, name in found:
             if name not in known:
-                yield Place(path, f"{name}, which the build fetches now ({path})")
+                yield UnsearchedPlace(path, f"{name}, which the build fetches now ({path})")
 
-    def _since(self, file: TreeFile, words: str) -> Place:
+    def _since(self, file: TreeFile, words: str) -> UnsearchedPlace:
         def holds(commit: CommitInfo) -> bool:
             entry = self._objects.file(commit.tree, file.path)
             if entry is None or entry.mode != file.mode:
@@ -153,7 +155,7 @@ class Unsearched:
 
         commit = self._span.since((file.path,), holds)
         since = commit.oid[:9] if commit else self._span.new.name
-        return Place(file.path, f"{file.path}, which {words} since {since}")
+        return UnsearchedPlace(file.path, f"{file.path}, which {words} since {since}")
 
     @cached_property
     def _new(self) -> tuple[TreeFile, ...]:
