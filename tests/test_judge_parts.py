@@ -18,10 +18,10 @@ from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode, Removal
 from patchq.engine.judge.gone.unsearched import Unsearched
 from patchq.engine.judge.landing import hidden, history_walk
+from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.fates import Fates, _Change, names_below
 from patchq.engine.judge.landing.hunk_history import CommitState, HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
-from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.judge.landing.surviving_lines import Survival
 from patchq.engine.judge.line_search import core, is_telling
 from patchq.engine.judge.outcomes import decided_by, outcomes, unsettled

@@ -16,9 +16,9 @@ from patchq.engine.judge.gone.absence import (
     SMALL,
     _is_like,
 )
+from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.growth import only_grew
-from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
 from patchq.engine.languages.containment import Figures, Piece

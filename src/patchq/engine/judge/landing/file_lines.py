@@ -11,10 +11,10 @@ from hashlib import sha1
 from keyword import kwlist
 from pathlib import PurePosixPath
 
+from patchq.engine.judge.landing.conditions.guards import Guards, is_narrowed
+from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.growth import only_grew
-from patchq.engine.judge.landing.guards import Guards, is_narrowed
 from patchq.engine.judge.landing.names import FileNames
-from patchq.engine.judge.landing.nesting import nesting
 from patchq.engine.languages.flow import blocks_of, conditions
 from patchq.engine.languages.live import Part, live_lines, parts
 from patchq.engine.languages.matching import SequenceMatcher

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from patchq.engine.judge.landing.arms import ALTERNATIVES, ANY_ERROR, arm_at
+from patchq.engine.judge.landing.conditions.arms import ALTERNATIVES, ANY_ERROR, arm_at
 from patchq.engine.languages.live import Part
 from patchq.engine.languages.tokens import Family
 

@@ -1,0 +1,1 @@
+"""What a line stands below, and on which conditions, as they are written."""
