@@ -151,6 +151,22 @@ def test_who_used_it_last(miniature: MakeMiniature) -> None:
     )
 
 
+def test_who_used_it_only_as_the_fix_landed(miniature: MakeMiniature) -> None:
+    """The old base had no user yet: what counts is the tree that the fix landed in."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {"c.c": C, "net.h": HEADER})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {"c.c": FIXED})
+    upstream.commit("Call it (#2)", {"main.c": MAIN})
+    upstream.commit("Set a timeout (#3)", {"c.c": FIXED})
+    upstream.commit("Call another (#4)", {"main.c": MAIN.replace("conn_open", "fast_open")})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    (unused,) = shown(report, EvidenceKind.UNREFERENCED)
+    assert unused.subject == "Call another (#4)"
+
+
 @pytest.mark.parametrize(
     ("path", "new", "read"),
     [
