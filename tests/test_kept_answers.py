@@ -67,12 +67,13 @@ def test_what_cannot_be_kept_is_no_error(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_aside_is_removed(tmp_path: Path) -> None:
-    (tmp_path / f".x.json.{2**22 + 1}.new").write_text("cut off")
-    mine = tmp_path / f".x.json.{os.getpid()}.new"
+    (tmp_path / f".x.json.{2**22 + 1}.patchq-new").write_text("cut off")
+    mine = tmp_path / f".x.json.{os.getpid()}.patchq-new"
     mine.write_text("being written")
-    (tmp_path / "x.new").write_text("somebody's")
+    (tmp_path / f".x.{2**22 + 1}.new").write_text("somebody's")
     sweep(tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [mine.name, "x.new"]
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {mine.name, f".x.{2**22 + 1}.new"}
 
 
 def test_a_file_that_cannot_be_replaced_is_as_it_was(tmp_path: Path) -> None:
