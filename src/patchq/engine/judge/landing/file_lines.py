@@ -29,15 +29,18 @@ DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 _FUNCTION = re.compile(rb"(?:async\s+)?def\s+\w")
 _NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as\s+\w+)?[\s,)]*$")
 """A statement that takes names, or an item of one that spans lines."""
-_HELD = re.compile(
-    rb"^[\"']|^del\b|[\w\])][.\[][^=]*=|\*\*|\|\s*\{"
+_TAKES = re.compile(
+    rb"^del\b|\*\*|\|\s*\{"
     rb"|\b(?:pop|remove|discard|clear|update|difference_update|dict|copy|replace|[sd]e[tl]attr)\("
 )
+_HELD = re.compile(rb"^[\"']|[\w\])][.\[][^=]*=|" + _TAKES.pattern)
 """What may set or take what an object holds: an item, an attribute, or one of a copy."""
 _PASSING = re.compile(
     rb"(?:async\s+)?(?:for\b.*\bin\b|with\b.*|(?:if|while|\(\w+)\b.*:=.*)|[\w*, ]+\b(?=:=)"
 )
 """What a loop, a block or an expression may bind."""
+_APART = re.compile(rb"[,:(]")
+_ITEM = re.compile(rb"[\"']([^\"']+)[\"']\s*:|^[\"']([^\"']*)[\"']")
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
 _ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
 _NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
@@ -142,9 +145,10 @@ class FileLines:
         of what a function binds, that is what objects hold alone."""
         heads = [self[number], *(self.bare[at] for at in self.above(number))]
         defined = {match[1] for head in heads if (match := DEFINES.match(head))}
-        bound = {word for head in heads for word in _may_bind(head)} - _NO_NAMES
-        new, held = now._newly_bound(self)
         in_function = any(map(_FUNCTION.match, heads[1:]))
+        words = _may_hold if in_function else _may_bind
+        bound = {word for head in heads for word in words(head)} - _NO_NAMES
+        new, held = now._newly_bound(self)
         return not (new.isdisjoint(defined) and (held if in_function else new).isdisjoint(bound))
 
     def _newly_bound(self, then: FileLines) -> tuple[set[bytes], set[bytes]]:
@@ -153,7 +157,11 @@ class FileLines:
         if then.digest not in self._bound:
             more = Counter(self.bare) - Counter(then.bare)
             bound = {line: set(_may_bind(line)) for line in more}
-            held = (words for line, words in bound.items() if _HELD.search(line))
+            held = (
+                bound[line] if _TAKES.search(line) else set(_may_hold(line))
+                for line in more
+                if _HELD.search(line)
+            )
             self._bound[then.digest] = set().union(*bound.values()), set().union(*held)
         return self._bound[then.digest]
 
@@ -269,6 +277,15 @@ def _may_bind(line: bytes) -> Iterable[bytes]:
         return words_in([match[0]])
     *targets, _value = _ASSIGNS.split(line)
     return _NOT_CALLED.findall(b" ".join(targets))
+
+
+def _may_hold(line: bytes) -> Iterable[bytes]:
+    """What a line of Python may put into an object, by the last part of its name: a key, an
+    attribute, an argument, an element of a list on its own line."""
+    *targets, _value = _ASSIGNS.split(line)
+    for part in _APART.split(b",".join(targets)):
+        yield from _WORD.findall(part)[-1:]
+    yield from words_in(found for pair in _ITEM.findall(line) for found in pair)
 
 
 def words_in(lines: Iterable[bytes]) -> set[bytes]:
