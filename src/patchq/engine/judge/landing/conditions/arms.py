@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from patchq.engine.judge.landing.conditions.nesting import column_of
+
 ALTERNATIVES = b"\2"
 """Before each thing that an arm takes."""
 ANY_ERROR = b"Exception"
@@ -41,28 +43,33 @@ def arm_at(lines: Sequence[bytes], number: int) -> Arm | None:
         return _handler(lines, number)
     if not (_LABEL.match(line) or _PATTERN.match(line)):
         return None
-    column = _column(line)
+    column = column_of(line)
     for at in range(number - 1, -1, -1):
         match = _CHOICE.match(lines[at])
-        if match and _column(lines[at]) <= column:
+        if match and column_of(lines[at]) <= column:
             return _chosen(lines, number, at, match)
-        if lines[at].strip() and _column(lines[at]) < column and not _is_aside(lines[at]):
+        if lines[at].strip() and column_of(lines[at]) < column and not _is_aside(lines[at]):
             return None
     return None
 
 
 def _chosen(lines: Sequence[bytes], number: int, head: int, match: re.Match[bytes]) -> Arm | None:
-    column, said = _column(lines[number]), b"".join(b" ".join(filter(None, match.groups())).split())
+    column, said = (
+        column_of(lines[number]),
+        b"".join(b" ".join(filter(None, match.groups())).split()),
+    )
     subject = b"case:" + said
     if match[3] is not None:
         takes = _patterns(lines[number])
         arms = (
-            _patterns(lines[at]) for at in range(head + 1, number) if _column(lines[at]) == column
+            _patterns(lines[at]) for at in range(head + 1, number) if column_of(lines[at]) == column
         )
         before = {one for arm in arms for one in arm if any(_meet(one, each) for each in takes)}
     elif match[2] is not None:
         takes = _cases(lines[number])
-        arms = (_cases(lines[at]) for at in range(head + 1, number) if _column(lines[at]) == column)
+        arms = (
+            _cases(lines[at]) for at in range(head + 1, number) if column_of(lines[at]) == column
+        )
         before = {one for arm in arms for one in arm if any(_overlap(one, each) for each in takes)}
     else:
         takes = _labels(lines[number])
@@ -77,9 +84,9 @@ def _chosen(lines: Sequence[bytes], number: int, head: int, match: re.Match[byte
 def _others(lines: Sequence[bytes], head: int, column: int) -> Iterator[bytes]:
     """The labels of a whole switch."""
     for line in lines[head + 1 :]:
-        if line.strip() and _column(line) <= column and line.lstrip().startswith(b"}"):
+        if line.strip() and column_of(line) <= column and line.lstrip().startswith(b"}"):
             return
-        if _column(line) == column:
+        if column_of(line) == column:
             yield from _labels(line)
 
 
@@ -118,11 +125,11 @@ def _meet(one: bytes, other: bytes) -> bool:
 
 def _handler(lines: Sequence[bytes], number: int) -> Arm | None:
     takes, before = _caught(lines[number]), set[bytes]()
-    column = _column(lines[number])
+    column = column_of(lines[number])
     for at in range(number - 1, -1, -1):
-        if not lines[at].strip() or _column(lines[at]) > column or _is_aside(lines[at]):
+        if not lines[at].strip() or column_of(lines[at]) > column or _is_aside(lines[at]):
             continue
-        if _column(lines[at]) < column or _TRY.match(lines[at]):
+        if column_of(lines[at]) < column or _TRY.match(lines[at]):
             break
         earlier = _caught(lines[at])
         if not _are_apart(earlier, takes):
@@ -165,7 +172,3 @@ def _error(name: bytes) -> type[BaseException] | None:
 def _is_aside(line: bytes) -> bool:
     """Whether a line is a remark or a directive."""
     return line.lstrip().startswith((b"#", b"//", b"/*", b"*"))
-
-
-def _column(line: bytes) -> int:
-    return len(line) - len(line.lstrip())

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from patchq.engine.judge.landing.conditions.arms import ALTERNATIVES, ANY_ERROR, arm_at
+from patchq.engine.judge.landing.conditions.nesting import column_of
 from patchq.engine.languages.live import Part
 from patchq.engine.languages.tokens import Family
 
@@ -62,14 +63,14 @@ class Guards:
     def _begun(self, number: int, head: int) -> int:
         """The line of a block that a line is in: what a bracket alone belongs to, and the last
         branch (``} else {``) of what ``head`` begins."""
-        column = _column(self._lines[head])
+        column = column_of(self._lines[head])
         if self._lines[head].strip() == b"{":
             for at in range(head - 1, max(head - _MOST_LINES, 0) - 1, -1):
-                if self._lines[at].strip() and _column(self._lines[at]) <= column:
-                    return at if _column(self._lines[at]) == column else head
+                if self._lines[at].strip() and column_of(self._lines[at]) <= column:
+                    return at if column_of(self._lines[at]) == column else head
         if self._lines[head].rstrip().endswith(b"{"):
             for at in range(number - 1, head, -1):
-                if _GOES_ON_WITH.match(self._lines[at]) and _column(self._lines[at]) == column:
+                if _GOES_ON_WITH.match(self._lines[at]) and column_of(self._lines[at]) == column:
                     return at
         return head
 
@@ -101,11 +102,11 @@ def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
     if not (_BRANCH.match(lines[head]) or _LOOP.match(lines[head])):
         return
     yield head
-    column = _column(lines[head])
+    column = column_of(lines[head])
     for at in range(head - 1, -1, -1):
         if not _OTHERWISE.match(lines[head]) or _ends(lines[at], column):
             return
-        if _column(lines[at]) == column and _BRANCH.match(lines[at]):
+        if column_of(lines[at]) == column and _BRANCH.match(lines[at]):
             yield at
             head = at
 
@@ -191,8 +192,4 @@ def _is_wider(old: bytes, new: bytes) -> bool:
 
 def _ends(line: bytes, column: int) -> bool:
     """Whether a line ends a block of that column; a remark or a directive does not."""
-    return bool(line.strip()) and _column(line) < column and not line.lstrip().startswith(b"#")
-
-
-def _column(line: bytes) -> int:
-    return len(line) - len(line.lstrip())
+    return bool(line.strip()) and column_of(line) < column and not line.lstrip().startswith(b"#")

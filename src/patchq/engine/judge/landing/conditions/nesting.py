@@ -35,3 +35,8 @@ def indent_of(line: bytes) -> int:
     """Where the key or the statement of a line begins; of an item, that behind its dash."""
     said = line.lstrip()
     return len(line) - len(said) + (2 if said.startswith(b"- ") else 0)
+
+
+def column_of(line: bytes) -> int:
+    """Where a line begins to say something."""
+    return len(line) - len(line.lstrip())
