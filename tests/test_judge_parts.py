@@ -618,7 +618,8 @@ def test_what_a_likeness_is_measured_by() -> None:
         paths=lambda oid: [f"{oid}.py"],
     )
     fresh_code = SimpleNamespace(like=lambda _kind, _text: ())
-    vars(prover).update(index=index, _old_blobs=frozenset(found), _fresh_code=fresh_code)
+    unsearched = SimpleNamespace(old_blobs=frozenset(found))
+    vars(prover).update(index=index, unsearched=unsearched, _fresh_code=fresh_code)
 
     def best(text: bytes) -> str:
         compared = prover._compare("f.py", text, [Wanted(text)])
@@ -641,7 +642,8 @@ def test_a_short_copy_under_other_names_is_none(last: str, copied: bool) -> None
         paths=lambda oid: [f"{oid}.py"],
     )
     fresh_code = SimpleNamespace(like=lambda _kind, _text: ())
-    vars(prover).update(index=index, _old_blobs=frozenset(["twin"]), _fresh_code=fresh_code)
+    unsearched = SimpleNamespace(old_blobs=frozenset(["twin"]))
+    vars(prover).update(index=index, unsearched=unsearched, _fresh_code=fresh_code)
     ((like, _, _),) = prover._compare("f.py", unit, [Wanted(unit)])
     assert like is copied
 

@@ -27,10 +27,9 @@ from patchq.engine.languages.python_modules import read_facts
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, TreeIndex, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.blobs import list_files
 from patchq.git.history import CommitInfo
 from patchq.model.diff_layout import split_lines
-from patchq.model.ids import BlobId, ObjectId, TreeId
+from patchq.model.ids import BlobId, TreeId
 from patchq.model.words import some
 
 SMALL = 40
@@ -222,11 +221,7 @@ class Prover:
     def _is_old(self, path: str) -> bool:
         """Whether the old tag had the file of the new tag just as it is."""
         entry = self._objects.file(self._span.new.tree, path)
-        return entry is not None and entry.oid in self._old_blobs
-
-    @cached_property
-    def _old_blobs(self) -> frozenset[ObjectId]:
-        return frozenset(file.oid for file in list_files(self._span.store.git, self._span.old.tree))
+        return entry is not None and entry.oid in self.unsearched.old_blobs
 
     def _likest(self, lost: LostCode) -> tuple[Likest | None, bool]:
         """The place most like the code or its neighbourhood, and whether it may be that code."""
@@ -289,7 +284,7 @@ class Prover:
 
     def _fresh(self, oid: BlobId, path: str, unit: bytes) -> bytes:
         """What a blob of the new tree has beyond its file in the old one without ``unit``."""
-        if oid in self._old_blobs:
+        if oid in self.unsearched.old_blobs:
             return b""
         content = self.index.content(oid)
         new = self.index.paths(oid)[0]

@@ -20,7 +20,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import TreeFile, list_files
 from patchq.git.history import CommitInfo
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
-from patchq.model.ids import BlobId
+from patchq.model.ids import BlobId, ObjectId
 
 _NO_SOURCE = re.compile(
     r"\.(?:png|jpe?g|gif|bmp|ico|icns|webp|avif|tiff?|psd|xcf|svgz|woff2?|ttf|otf|eot|mp[34]|m4a|wav"
@@ -95,7 +95,7 @@ class Unsearched:
             if file.mode == GITLINK_MODE:
                 if file.path not in self._old_links:
                     yield self._since(file, "is a submodule")
-            elif file.oid in self._old_blobs:
+            elif file.oid in self.old_blobs:
                 continue
             elif file.mode == SYMLINK_MODE:
                 target = self._objects.read(BlobId(file.oid)).decode("utf-8", "surrogateescape")
@@ -170,7 +170,8 @@ class Unsearched:
         return frozenset(file.path for file in self._old if file.mode == GITLINK_MODE)
 
     @cached_property
-    def _old_blobs(self) -> frozenset[str]:
+    def old_blobs(self) -> frozenset[ObjectId]:
+        """The blobs and submodule commits of the old base."""
         return frozenset(file.oid for file in self._old)
 
 
