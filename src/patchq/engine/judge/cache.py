@@ -26,7 +26,7 @@ from patchq.model.verdict import (
 )
 from patchq.model.workspace import Workspace
 
-RULES = 70
+RULES = 71
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 VerdictCache = KeptAnswers[Mapping[str, Judgement]]

@@ -18,8 +18,10 @@ _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
 _MAY_NEVER = re.compile(rb"(?:if|while)\s*\(?\s*(?:0|false)", re.IGNORECASE)
-CONDITION = re.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*((\w*).*)")
-"""A directive that begins or ends a part of the text: its name, its condition, the first word."""
+DIRECTIVE = rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"
+"""A directive of the preprocessor that begins or ends a part of the text, and its name."""
+_CONDITION = re.compile(DIRECTIVE + rb"\s*((\w*).*)")
+"""The same with its condition, and the first word of that."""
 _DEFINED = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)")
 Part = tuple[int, ...]
 """A part of a text by the preprocessor: the line that begins it, and those that begin the parts
@@ -71,7 +73,7 @@ def _left_out(text: bytes) -> set[int]:
     lines = text.split(b"\n")
 
     def is_dead(part: Part) -> bool:
-        match = CONDITION.match(lines[part[-1]])
+        match = _CONDITION.match(lines[part[-1]])
         known = match[2].split(b"/")[0].strip() if match and match[1] == b"if" else b""
         return known == (b"1" if part[1:] else b"0")
 
@@ -80,7 +82,7 @@ def _left_out(text: bytes) -> set[int]:
     return {
         number
         for number, around in enumerate(found)
-        if not dead.isdisjoint(around) and not CONDITION.match(lines[number])
+        if not dead.isdisjoint(around) and not _CONDITION.match(lines[number])
     }
 
 
@@ -93,7 +95,7 @@ def parts(text: bytes) -> tuple[tuple[Part, ...], ...]:
     open_: list[Part | None] = []
     now: tuple[Part, ...] = ()
     for number, line in enumerate(lines):
-        match = CONDITION.match(line) if b"#" in line else None
+        match = _CONDITION.match(line) if b"#" in line else None
         if match is not None:
             around = () if match[1].startswith(b"if") else open_.pop() if open_ else None
             if match[1] != b"endif":

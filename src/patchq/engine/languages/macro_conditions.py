@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 
 from patchq.engine.languages.conditions import Condition, truth
+from patchq.engine.languages.live import DIRECTIVE
 
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)\b(.*)$", re.MULTILINE)
+_DIRECTIVE = re.compile(DIRECTIVE + rb"(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//.*")
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))")
 _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
@@ -33,8 +34,8 @@ def macro_conditions(content: bytes, macros: Mapping[str, int]) -> tuple[Conditi
 
 
 def _directive(word: str, text: str, macros: Mapping[str, int]) -> bool | None:
-    if word in ("ifdef", "ifndef"):
-        return (text in macros) == (word == "ifdef") if text in macros else None
+    if word.endswith("def"):
+        return not word.endswith("ndef") if text in macros else None
     text = _DEFINED.sub(lambda m: "1" if (m[1] or m[2]) in macros else "__unknown__", text)
     text = _SUFFIX.sub(r"\1", text)
     text = text.replace("&&", " and ").replace("||", " or ")

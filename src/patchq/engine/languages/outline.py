@@ -16,7 +16,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.engine.languages.cmake_text import NotCMakeError, blocks
+from patchq.engine.languages.live import DIRECTIVE
 from patchq.engine.languages.python_text import NotPythonError, parse
+from patchq.engine.languages.tokens import C_ASIDE
 from patchq.recent import kept_for
 
 if TYPE_CHECKING:
@@ -210,12 +212,8 @@ def _parser() -> Parser:
 
 
 _END_AT_MARGIN = re.compile(rb"^\}[^\n]*\n", re.MULTILINE)
-_BRACE = re.compile(
-    rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
-    rb"|([{}]|/\*|^[ \t]*#[ \t]*(?:if|el|endif))",
-    re.DOTALL | re.MULTILINE,
-)
-_CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
+_BRACE = re.compile(C_ASIDE + rb"|([{}]|/\*)|" + DIRECTIVE, re.MULTILINE)
+_CONDITION = re.compile(DIRECTIVE + rb"(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
 _LARGE = 1 << 16
 """Pieces of that many bytes are not kept."""
 
@@ -270,17 +268,17 @@ def _braces(part: bytes) -> int | None:
     Of the branches of a condition only the first counts: each may open the same block.
     """
     braces, others = 0, list[bool]()
-    for sign in _BRACE.findall(part):
+    for sign, directive in _BRACE.findall(part):
         if sign == b"/*":
             return None
-        if sign in (b"{", b"}"):
+        if sign:
             if not any(others):
                 braces += 1 if sign == b"{" else -1
-        elif sign.endswith(b"endif"):
+        elif directive == b"endif":
             del others[-1:]
-        elif sign.endswith(b"if"):
+        elif directive.startswith(b"if"):
             others.append(False)
-        elif sign:
+        elif directive:
             others[-1:] = [True]
     return braces
 
@@ -289,7 +287,7 @@ def _without_halves(piece: bytes) -> bytes:
     """``piece`` without those conditions of the preprocessor that only begin or end in it."""
     open_: list[list[re.Match[bytes]]] = [[]]
     for match in _CONDITION.finditer(piece):
-        if match[1] == b"if":
+        if match[1].startswith(b"if"):
             open_.append([])
         open_[-1].append(match)
         if match[1] == b"endif" and len(open_) > 1:

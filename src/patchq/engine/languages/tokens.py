@@ -36,7 +36,10 @@ _SKIP = {Family.C: rb"//[^\n\\]*(?:\\[\s\S][^\n\\]*)*|/\*(?:[^*]|\*(?!/))*\*/|"}
 _PATTERNS = {
     family: re.compile(_SKIP.get(family, rb"#[^\n]*|") + b"(" + _TOKEN + b")") for family in Family
 }
-_C_COMMENT = re.compile(_SKIP[Family.C] + _STRING)
+_ANY_TOKEN = re.compile(_TOKEN)
+C_ASIDE = rb"(?s:" + _SKIP[Family.C] + _STRING + b")"
+"""A comment of C, or a string."""
+_C_COMMENT = re.compile(C_ASIDE)
 _BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
 NAME, STRING = "i", "s"
 """The shapes of a name and of a string."""
@@ -112,13 +115,14 @@ def is_prose(path: str) -> bool:
 
 def tokenize(kind: Family, text: bytes) -> Tokens:
     """The tokens of ``text``."""
+    tokens_in = _PATTERNS[kind].findall
     if kind is Family.PYTHON:
         text = _without_docstrings(text)
     elif kind is Family.C:
         text = _C_COMMENT.sub(_blanked, text)
+        tokens_in = _ANY_TOKEN.findall  # what looks like a comment yet is in a string
     texts: list[bytes] = []
     lines: list[int] = []
-    tokens_in = _PATTERNS[kind].findall
     for number, line in enumerate(text.split(b"\n")):  # no token spans lines
         found = tokens_in(line)
         if found and not found[-1]:
