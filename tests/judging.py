@@ -8,6 +8,7 @@ from miniature import Edits, Miniature
 from workspaces import make_workspace, open_project
 
 from patchq.engine.judge.judgement import Judgement
+from patchq.engine.judge.landing.effect import Overruled, overruled
 from patchq.engine.rebase.rebase import Rebased, judge_series
 from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict
@@ -77,6 +78,12 @@ def start(made: Miniature) -> Miniature:
     made.commit("Start (#1)", {POOL_PATH: POOL, QUEUE_PATH: QUEUE, "README": "An upstream.\n"})
     made.tag("v1")
     return made
+
+
+def done_about(path: str, then: str, now: str, line: str = "LINE") -> Overruled | None:
+    """What upstream did about the lines of ``then`` that have ``line`` in them."""
+    without = "".join(each for each in then.splitlines(keepends=True) if line not in each)
+    return overruled(path, without.encode(), then.encode(), now.encode())
 
 
 def rebased(

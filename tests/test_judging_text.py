@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from judging import done_about
 
 from patchq.engine.judge.gone.absence import (
     GONE_EXACT,
@@ -17,7 +18,6 @@ from patchq.engine.judge.gone.absence import (
     _is_like,
 )
 from patchq.engine.judge.landing.conditions.nesting import nesting
-from patchq.engine.judge.landing.effect import is_in_effect
 from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
@@ -235,9 +235,8 @@ def under(head: str, tail: str) -> str:
 )
 def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) -> None:
     """Upstream put something around it, so far away that a merge sees nothing of it."""
-    changed, final = under("", ""), under(head, tail)
-    sides = (text.encode() for text in (changed.replace(C_LINE, ""), changed, final))
-    assert is_in_effect("f.c", *sides) is runs
+    found = done_about("f.c", under("", ""), under(head, tail), C_LINE)
+    assert (found is None) is runs
 
 
 @pytest.mark.parametrize(
@@ -279,9 +278,8 @@ def test_a_line_that_stands_and_may_not_run(head: str, tail: str, runs: bool) ->
 )
 def test_a_line_that_stands_under_another_name(path: str, then: str, now: str) -> None:
     """What a line means, its heading says."""
-    sides = ("".join(x for x in then.splitlines(keepends=True) if "LINE" not in x), then, now)
-    assert not is_in_effect(path, *(side.encode() for side in sides))
-    assert is_in_effect(path, *(side.encode() for side in (sides[0], then, f"{then}\nmore\n")))
+    assert done_about(path, then, now)
+    assert not done_about(path, then, f"{then}\nmore\n")
 
 
 @pytest.mark.parametrize(
@@ -306,8 +304,7 @@ def test_a_line_that_stands_under_another_name(path: str, then: str, now: str) -
     ],
 )
 def test_a_line_that_stands_under_the_same_names(path: str, then: str, now: str) -> None:
-    sides = ("".join(x for x in then.splitlines(keepends=True) if "LINE" not in x), then, now)
-    assert is_in_effect(path, *(side.encode() for side in sides))
+    assert not done_about(path, then, now)
 
 
 SHELL = "build() {\n\tprepare\n\tmake\n\tLINE\n\tstrip app\n}\n\nbuild\nexit 0\n"
@@ -353,8 +350,7 @@ def in_shell(*changes: tuple[str, str]) -> str:
     ],
 )
 def test_a_line_in_the_groups_of_a_shell(changes: list[tuple[str, str]], runs: bool) -> None:
-    sides = (SHELL.replace("\tLINE\n", ""), SHELL, in_shell(*changes))
-    assert is_in_effect("f.sh", *(side.encode() for side in sides)) is runs
+    assert (done_about("f.sh", SHELL, in_shell(*changes)) is None) is runs
 
 
 @pytest.mark.parametrize("path", ["CMakeLists.txt", "f.cmake"])
@@ -369,8 +365,7 @@ def test_blocks_of_cmake_may_be_written_in_any_way(path: str) -> None:
         ("if(NEW)\nreturn()\nendif()\n", "", True),
     ):
         final = text.replace("a()\n", f"{head}a()\n").replace("d()\n", f"{tail}d()\n")
-        sides = (text.replace("LINE()\n", ""), text, final)
-        assert is_in_effect(path, *(side.encode() for side in sides)) is runs, head
+        assert (done_about(path, text, final) is None) is runs, head
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from patchq.engine.judge.landing.effect import is_in_effect
+from judging import done_about
 
 PYTHON = (
     "import os\n\nLIMIT = 4\n\n\nclass Conn:\n    def open(self, host):\n        a(host)\n"
@@ -226,15 +225,8 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
     ],
 )
 def test_another_line_took_the_name(path: str, then: str, old: str, new: str) -> None:
-    assert not _is_kept(path, then, old, new)
-
-
-def _is_kept(path: str, then: str, old: str, new: str) -> bool:
-    """Whether the line is in effect yet after one edit of the text below or around it."""
     assert old in then
-    now = then.replace(old, new)
-    without = "".join(line for line in then.splitlines(keepends=True) if "LINE" not in line)
-    return is_in_effect(path, without.encode(), then.encode(), now.encode())
+    assert done_about(path, then, then.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -416,4 +408,5 @@ def _is_kept(path: str, then: str, old: str, new: str) -> bool:
     ],
 )
 def test_the_name_is_kept(path: str, then: str, old: str, new: str) -> None:
-    assert _is_kept(path, then, old, new)
+    assert old in then
+    assert not done_about(path, then, then.replace(old, new))

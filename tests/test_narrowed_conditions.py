@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from judging import done_about
 
-from patchq.engine.judge.landing.effect import Overruled, is_in_effect, overruled
+from patchq.engine.judge.landing.effect import Overruled
 
 PYTHON = (
     "def f(p):\n    if p.on:\n        a(p)\n        b(p)\n        c(p)\n"
@@ -123,13 +124,8 @@ REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif
     ],
 )
 def test_a_narrower_condition_switches_off(path: str, then: str, old: str, new: str) -> None:
-    assert not _is_in_effect(path, then, old, new)
-
-
-def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
     assert old in then
-    without = "".join(line for line in then.splitlines(keepends=True) if "LINE" not in line)
-    return is_in_effect(path, without.encode(), then.encode(), then.replace(old, new).encode())
+    assert done_about(path, then, then.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +187,8 @@ def _is_in_effect(path: str, then: str, old: str, new: str) -> bool:
 def test_a_condition_that_says_the_same_or_less_does_not(
     path: str, then: str, old: str, new: str
 ) -> None:
-    assert _is_in_effect(path, then, old, new)
+    assert old in then
+    assert not done_about(path, then, then.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -211,13 +208,9 @@ def test_what_upstream_did_about_a_line(
     path: str, then: str, old: str, new: str, how: Overruled | None
 ) -> None:
     assert old in then
-    without = "".join(line for line in then.splitlines(keepends=True) if "LINE" not in line)
-    now = then.replace(old, new)
-    assert overruled(path, without.encode(), then.encode(), now.encode()) is how
+    assert done_about(path, then, then.replace(old, new)) is how
 
 
 def test_a_function_that_became_a_method_is_in_another_scope() -> None:
     method = "class A:\n" + "".join(f"    {line}\n" for line in PYTHON.splitlines())
-    without = PYTHON.replace("        LINE(p)\n", "")
-    found = overruled("f.py", without.encode(), PYTHON.encode(), method.encode())
-    assert found is Overruled.SCOPE
+    assert done_about("f.py", PYTHON, method) is Overruled.SCOPE

@@ -62,13 +62,6 @@ class Overruled(Enum):
     SET_BEFORE = "set what lines of {} read to a constant, right before them"
 
 
-def is_in_effect(
-    path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
-) -> bool:
-    """Whether nothing has :func:`overruled` the lines that a change put into a file."""
-    return overruled(path, without, changed, final, whole) is None
-
-
 def overruled(
     path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
 ) -> Overruled | None:
