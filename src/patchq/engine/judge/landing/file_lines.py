@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha1
-from keyword import kwlist
 from pathlib import PurePosixPath
 
+from patchq.engine.judge.landing.binding.python_lines import MayBind, bound_by
 from patchq.engine.judge.landing.conditions.guards import Guards, is_narrowed
 from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.growth import only_grew
@@ -24,26 +24,6 @@ from patchq.engine.series.hunks import common_ends
 from patchq.recent import kept_for
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
-"""A definition of Python, and its name."""
-_FUNCTION = re.compile(rb"(?:async\s+)?def\s+\w")
-_NAMES = re.compile(rb"(?:import|from|del|setattr)\b|[(\"']?[\w.]+[\"']?(?:\s+as\s+\w+)?[\s,)]*$")
-"""A statement that takes names, or an item of one that spans lines."""
-_TAKES = re.compile(
-    rb"^del\b|\*\*|\|\s*\{"
-    rb"|\b(?:pop|remove|discard|clear|update|difference_update|dict|copy|replace|[sd]e[tl]attr)\("
-)
-_HELD = re.compile(rb"^[\"']|[\w\])][.\[][^=]*=|" + _TAKES.pattern)
-"""What may set or take what an object holds: an item, an attribute, or one of a copy."""
-_PASSING = re.compile(
-    rb"(?:async\s+)?(?:for\b.*\bin\b|with\b.*|(?:if|while|\(\w+)\b.*:=.*)|[\w*, ]+\b(?=:=)"
-)
-"""What a loop, a block or an expression may bind."""
-_APART = re.compile(rb"[,:(]")
-_ITEM = re.compile(rb"[\"']([^\"']+)[\"']\s*:|^[\"']([^\"']*)[\"']")
-_NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
-_ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
-_NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
 REMOVES = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER)\b")
 NEAR = 3
 """So many lines around some belong to them, for all that is known."""
@@ -60,7 +40,7 @@ class FileLines:
         self.kind = family(path)
         self._text = text
         self._guarded: dict[int, frozenset[bytes]] = {}
-        self._bound: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
+        self._bound: dict[bytes, MayBind] = {}
         self._became: dict[tuple[bytes, bool], tuple[LineChange, ...]] = {}
 
     @cached_property
@@ -141,28 +121,14 @@ class FileLines:
         return any(self.names.keeps(number, now.names, place) for place in places)
 
     def _may_lose(self, number: int, now: FileLines) -> bool:
-        """Whether new lines of ``now`` may take a name that a line of Python is part of, or binds;
-        of what a function binds, that is what objects hold alone."""
+        """Whether new lines of ``now`` may take a name that a line of Python has, or is below."""
         heads = [self[number], *(self.bare[at] for at in self.above(number))]
-        defined = {match[1] for head in heads if (match := DEFINES.match(head))}
-        in_function = any(map(_FUNCTION.match, heads[1:]))
-        words = _may_hold if in_function else _may_bind
-        bound = {word for head in heads for word in words(head)} - _NO_NAMES
-        new, held = now._newly_bound(self)
-        return not (new.isdisjoint(defined) and (held if in_function else new).isdisjoint(bound))
+        return now._newly_bound(self).may_take(heads)
 
-    def _newly_bound(self, then: FileLines) -> tuple[set[bytes], set[bytes]]:
-        """What lines of Python that stand here more often than then may bind, and other words; and
-        those of lines that may set what an object holds."""
+    def _newly_bound(self, then: FileLines) -> MayBind:
+        """What lines of Python that stand here more often than then may bind."""
         if then.digest not in self._bound:
-            more = Counter(self.bare) - Counter(then.bare)
-            bound = {line: set(_may_bind(line)) for line in more}
-            held = (
-                bound[line] if _TAKES.search(line) else set(_may_hold(line))
-                for line in more
-                if _HELD.search(line)
-            )
-            self._bound[then.digest] = set().union(*bound.values()), set().union(*held)
+            self._bound[then.digest] = bound_by(Counter(self.bare) - Counter(then.bare))
         return self._bound[then.digest]
 
     def is_apart(self, number: int, place: int) -> bool:
@@ -263,29 +229,6 @@ def stands_at(number: int, later: Sequence[LineChange]) -> int:
     """Where a line stands that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
-
-
-def _may_bind(line: bytes) -> Iterable[bytes]:
-    """The names that a line of Python may bind, or take away, and some others."""
-    if match := DEFINES.match(line):
-        return [match[1]]
-    if _NAMES.match(line):
-        return words_in([line.rpartition(b" import ")[2]])
-    if _HELD.search(line):
-        return words_in([line])
-    if match := _PASSING.match(line):
-        return words_in([match[0]])
-    *targets, _value = _ASSIGNS.split(line)
-    return _NOT_CALLED.findall(b" ".join(targets))
-
-
-def _may_hold(line: bytes) -> Iterable[bytes]:
-    """What a line of Python may put into an object, by the last part of its name: a key, an
-    attribute, an argument, an element of a list on its own line."""
-    *targets, _value = _ASSIGNS.split(line)
-    for part in _APART.split(b",".join(targets)):
-        yield from _WORD.findall(part)[-1:]
-    yield from words_in(found for pair in _ITEM.findall(line) for found in pair)
 
 
 def words_in(lines: Iterable[bytes]) -> set[bytes]:

@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from patchq.engine.judge.landing.binding.python_lines import DEFINES
 from patchq.engine.judge.landing.conditions.nesting import indent_of
-from patchq.engine.judge.landing.file_lines import DEFINES, FileLines
+from patchq.engine.judge.landing.file_lines import FileLines
 from patchq.engine.languages.tokens import Family
 
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
