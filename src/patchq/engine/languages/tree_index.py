@@ -35,7 +35,7 @@ from patchq.engine.languages.tokens import (
     tokenize,
     words,
 )
-from patchq.git.blobs import list_files, read_blobs
+from patchq.git.blobs import TreeFile, list_files, read_blobs
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
 from patchq.git.store import Store
 from patchq.kept_answers import KeptAnswers
@@ -202,10 +202,15 @@ class TreeIndex:
         return known
 
     @cached_property
+    def listed(self) -> tuple[TreeFile, ...]:
+        """Every file of the tree, also what is no text."""
+        return list_files(self._store.git, self.tree)
+
+    @cached_property
     def _paths(self) -> dict[BlobId, tuple[str, ...]]:
         known = self._facts.names
         found: dict[BlobId, list[str]] = {}
-        for file in list_files(self._store.git, self.tree):
+        for file in self.listed:
             if file.oid in known and file.mode != SYMLINK_MODE:
                 found.setdefault(BlobId(file.oid), []).append(file.path)
         return {oid: tuple(paths) for oid, paths in found.items()}
@@ -219,7 +224,7 @@ class TreeIndex:
         kept = _recent.get(self.tree) or self._kept.get(self.tree)
         if kept is None:
             known = [facts for facts in (self._kept.get(self._before), *_recent.values()) if facts]
-            kept = _scan(self._store, self.tree, known)
+            kept = _scan(self._store, self.listed, known)
             if not kept.skipped:  # what was damaged may be whole again
                 self._kept.put(self.tree, kept)
         if not kept.skipped:
@@ -232,13 +237,9 @@ _recent: dict[TreeId, _Facts] = {}
 """The facts of the tree that this process asked about last: the next may be much the same."""
 
 
-def _scan(store: Store, tree: TreeId, known: Sequence[_Facts]) -> _Facts:
-    listed = [
-        file
-        for file in list_files(store.git, tree)
-        if file.mode not in (GITLINK_MODE, SYMLINK_MODE)
-    ]
-    wanted = {BlobId(file.oid) for file in listed if (file.size or 0) <= _LARGEST}
+def _scan(store: Store, listed: Iterable[TreeFile], known: Sequence[_Facts]) -> _Facts:
+    files = [file for file in listed if file.mode not in (GITLINK_MODE, SYMLINK_MODE)]
+    wanted = {BlobId(file.oid) for file in files if (file.size or 0) <= _LARGEST}
     names: dict[BlobId, array[int]] = {}
     marks: dict[BlobId, array[int]] = {}
     binary: set[BlobId] = set()
@@ -255,7 +256,7 @@ def _scan(store: Store, tree: TreeId, known: Sequence[_Facts]) -> _Facts:
         names[oid] = array("I", map(sums.__getitem__, set(_NAME.findall(content))))
         marks[oid] = array("I", set(_marks(content)))
     seen = names.keys() | binary
-    skipped = tuple(sorted(file.path for file in listed if file.oid not in seen))
+    skipped = tuple(sorted(file.path for file in files if file.oid not in seen))
     return _Facts(names, marks, frozenset(binary), skipped)
 
 

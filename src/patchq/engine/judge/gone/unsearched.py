@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 
 from patchq.engine.judge.gone.removal import Removal
+from patchq.engine.languages.cmake_text import is_cmake
 from patchq.engine.languages.tree_index import TreeIndex, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import TreeFile, list_files
@@ -90,8 +91,8 @@ class Unsearched:
         return next(self._came(), None)
 
     def _came(self) -> Iterator[UnsearchedPlace]:
-        links = {file.path for file in self._new if file.mode == GITLINK_MODE}
-        for file in self._new:
+        links = {file.path for file in self._index.listed if file.mode == GITLINK_MODE}
+        for file in self._index.listed:
             if file.mode == GITLINK_MODE:
                 if file.path not in self._old_links:
                     yield self._since(file, "is a submodule")
@@ -118,7 +119,7 @@ class Unsearched:
                 kind = "the submodule " if entry.mode == GITLINK_MODE else ""
                 return UnsearchedPlace(path, f"{kind}{path}, which {name} changed too")
         for path, added in fresh_code(self._span.store, before, commit.tree).items():
-            if _is_build(path) and (_PINNED.search(added) or _WRAP.search(added)):
+            if _may_fetch(path) and (_PINNED.search(added) or _WRAP.search(added)):
                 return UnsearchedPlace(
                     path, f"what the build fetches: {name} changed that in {path} too"
                 )
@@ -131,7 +132,7 @@ class Unsearched:
         found = [
             (path, name)
             for path, added in fresh.items()
-            if _is_build(path)
+            if _may_fetch(path)
             for name in _names(path, added)
         ]
         if not found:
@@ -139,7 +140,7 @@ class Unsearched:
         known = {
             name
             for path, entry in self._objects.walk(span.old.tree)
-            if _is_build(path) and entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
+            if _may_fetch(path) and entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
             for name in _names(path, self._objects.read(entry.oid))
         }
         for path, name in found:
@@ -156,10 +157,6 @@ class Unsearched:
         commit = self._span.since((file.path,), holds)
         since = commit.oid[:9] if commit else self._span.new.name
         return UnsearchedPlace(file.path, f"{file.path}, which {words} since {since}")
-
-    @cached_property
-    def _new(self) -> tuple[TreeFile, ...]:
-        return list_files(self._span.store.git, self._span.new.tree)
 
     @cached_property
     def _old(self) -> tuple[TreeFile, ...]:
@@ -182,12 +179,13 @@ def _leads_out(path: str, target: str, links: set[str]) -> bool:
     return end.startswith(("/", "../")) or end == ".." or not links.isdisjoint(above)
 
 
-def _is_build(path: str) -> bool:
+def _may_fetch(path: str) -> bool:
+    """Whether CMake, Bazel or Meson may fetch sources that a file of that name declares."""
     file = PurePosixPath(path)
-    return file.suffix in (".cmake", ".bzl", ".bazel", ".wrap") or file.name in (
-        "CMakeLists.txt",
-        "WORKSPACE",
-        "BUILD",
+    return (
+        is_cmake(path)
+        or file.suffix in (".bzl", ".bazel", ".wrap")
+        or file.name in ("WORKSPACE", "BUILD")
     )
 
 
