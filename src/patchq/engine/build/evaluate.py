@@ -34,10 +34,11 @@ from patchq.engine.build.cmake import lists, program, standins
 from patchq.engine.build.cmake.program import CMake, Evaluation, find_cmake
 from patchq.engine.build.fetched import fetched_sources
 from patchq.engine.build.flag_lines import Call
-from patchq.engine.build.layout import ProjectFiles, ProjectLayout, is_cmake
+from patchq.engine.build.layout import ProjectFiles, ProjectLayout
 from patchq.engine.build.stored import KeptBuild, kept_builds, placed
 from patchq.engine.build.trace import Reading
 from patchq.engine.build.values import bounded_build, impersonal, read_marks
+from patchq.engine.languages.cmake_text import is_cmake
 from patchq.errors import Where
 from patchq.git.store import Store
 from patchq.model.ids import TreeId

@@ -9,15 +9,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from patchq.engine.build.cmake.lists import harmless
+from patchq.engine.languages.cmake_text import is_cmake
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE, Entry, Objects
 from patchq.model.ids import ObjectId, TreeId
-
-LISTS = "CMakeLists.txt"
-
-
-def is_cmake(path: str) -> bool:
-    """Whether a file of that name is one of CMake's, whose content counts."""
-    return path.rpartition("/")[2] == LISTS or path.endswith(".cmake")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patchq.engine.build.layout import LISTS
+from patchq.engine.languages.cmake_text import LISTS
 from patchq.engine.workspace.project import Project
 from patchq.errors import Where
 from patchq.git.objects import Objects

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from posixpath import dirname
 
-from patchq.engine.build.layout import LISTS, is_cmake
 from patchq.engine.build.project_dir import known_directories, project_at
+from patchq.engine.languages.cmake_text import LISTS, is_cmake
 from patchq.engine.predicates import Predicates
 from patchq.engine.series.rewrite import with_moved_predicates
 from patchq.engine.workspace.upstream_range import UpstreamRange, Whereabouts

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+LISTS = "CMakeLists.txt"
+"""The file that CMake reads in each directory."""
+
 _VARIABLE = r"\$\([A-Za-z0-9_]*\)"
 _PLAIN = r'(?:[^ \0\t\r\n()#"\[=\\]|\\[^\0\n])'
 _QUOTES_INSIDE = rf'"(?:{_VARIABLE}|{_PLAIN}|[ \t\[=])*+"'
@@ -69,7 +72,7 @@ class Block:
 
 def is_cmake(path: str) -> bool:
     """Whether CMake reads the file ``path``."""
-    return path.endswith(".cmake") or PurePosixPath(path).name == "CMakeLists.txt"
+    return path.endswith(".cmake") or PurePosixPath(path).name == LISTS
 
 
 def blocks(content: bytes) -> list[Block]:

@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from patchq.engine.languages.cmake_text import NotCMakeError, blocks
+from patchq.engine.languages.cmake_text import LISTS, NotCMakeError, blocks
 from patchq.engine.languages.live import DIRECTIVE
 from patchq.engine.languages.python_text import NotPythonError, parse
 from patchq.engine.languages.tokens import C_ASIDE
@@ -386,5 +386,5 @@ _READERS: dict[str, Callable[[bytes], Outline | None]] = {
     ".pyi": _python,
     **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh"), _cuda),
     ".cmake": _cmake,
-    "CMakeLists.txt": _cmake,
+    LISTS: _cmake,
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePath
 
+from patchq.engine.languages.cmake_text import LISTS
 from patchq.engine.series.selection import Selection, select
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError, Where
@@ -14,8 +15,6 @@ from patchq.model.recipe import Chosen, Recipe, Variant, read_recipe
 from patchq.model.retired import provided_by_upstream
 from patchq.model.settings import Settings
 from patchq.model.workspace import RECIPE, SeriesDirectory, Workspace
-
-_PROJECT_FILE = "CMakeLists.txt"
 
 
 def recipe_of(directory: SeriesDirectory) -> Recipe:
@@ -79,9 +78,9 @@ def moved_recipe(span: UpstreamRange, recipe: bytes | None) -> bytes | None:
     found = re.search(rb"^project: *(\S+) *$", recipe or b"", re.MULTILINE)
     if recipe is None or found is None:
         return recipe
-    marker = f"{found[1].decode()}/{_PROJECT_FILE}"
+    marker = f"{found[1].decode()}/{LISTS}"
     new = span.place(marker).new if span.covers(marker) else None
     if new is None:
         return recipe
-    directory = new.removesuffix(f"/{_PROJECT_FILE}").encode()
+    directory = new.removesuffix(f"/{LISTS}").encode()
     return recipe[: found.start(1)] + directory + recipe[found.end(1) :]

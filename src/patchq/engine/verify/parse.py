@@ -9,7 +9,7 @@ from collections.abc import Callable
 import yaml
 
 from patchq.engine.languages import python_text
-from patchq.engine.languages.cmake_text import NotCMakeError, blocks
+from patchq.engine.languages.cmake_text import LISTS, NotCMakeError, blocks
 from patchq.engine.languages.python_text import NotPythonError
 from patchq.engine.verify.subject import Subject
 from patchq.errors import Where
@@ -115,5 +115,5 @@ _READERS: dict[str, Callable[[bytes], None]] = {
     ".yaml": _yaml,
     ".yml": _yaml,
     ".cmake": _cmake,
-    "CMakeLists.txt": _cmake,
+    LISTS: _cmake,
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from posixpath import basename
 
-from patchq.engine.build.layout import LISTS
+from patchq.engine.languages.cmake_text import LISTS, is_cmake
 from patchq.engine.verify.requirements import RequirementLine, Requirements
 from patchq.engine.verify.wheel.check import processor_of
 from patchq.engine.workspace.project import Project
@@ -20,7 +20,6 @@ from patchq.model.recipe import Recipe
 from patchq.model.requirements import RequirementChange, RequirementChanges, RequirementKind
 from patchq.model.wheel import read_library_line
 
-_LISTS = re.compile(r"(?:.*/)?CMakeLists\.txt|.*\.cmake")
 _DECLARE = re.compile(rb"\bFetchContent_Declare\s*\(\s*([\w.+-]+)([^()]*)\)", re.IGNORECASE)
 _COMMENT = re.compile(rb"#[^\n]*")
 _VALUE = re.compile(rb"\b(URL|GIT_TAG|GIT_REPOSITORY)\s+\"?([^\s\"]+)")
@@ -168,7 +167,7 @@ def cmake_files(objects: Objects, tree: TreeId, directory: str) -> tuple[str, ..
         return ()
     paths = (path for path, _ in objects.walk(entry.tree_id if entry else tree))
     inside = "" if directory == "." else f"{directory}/"
-    return tuple(sorted(f"{inside}{path}" for path in paths if _LISTS.fullmatch(path)))
+    return tuple(sorted(f"{inside}{path}" for path in paths if is_cmake(path)))
 
 
 def fetched_by(project: Project, base: Base, recipe: Recipe) -> dict[Key, str] | None:

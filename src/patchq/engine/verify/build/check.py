@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from patchq.engine.build.architectures import in_order
-from patchq.engine.build.layout import LISTS
 from patchq.engine.build.project_dir import project_at
+from patchq.engine.languages.cmake_text import LISTS
 from patchq.engine.verify.build.effect import Evaluated, Evaluator
 from patchq.engine.verify.subject import Subject
 from patchq.engine.workspace.project import Project

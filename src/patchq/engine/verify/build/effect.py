@@ -14,9 +14,9 @@ from itertools import product
 
 from patchq.engine.build.cmake.program import has_cmake
 from patchq.engine.build.evaluate import BuildQuestion, Prober
-from patchq.engine.build.layout import LISTS, is_cmake
 from patchq.engine.build.project_dir import ROOT, directory_in, project_at
 from patchq.engine.build.trust import is_trusted, sandbox_for
+from patchq.engine.languages.cmake_text import LISTS, is_cmake
 from patchq.engine.series.stack import Stack
 from patchq.engine.verify.build.inert import InertSince
 from patchq.engine.verify.build.leave_one_out import SeriesPart, take_apart

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.build.evaluate import BuildQuestion, Prober
-from patchq.engine.build.layout import is_cmake
 from patchq.engine.build.project_dir import directory_in, project_at
+from patchq.engine.languages.cmake_text import is_cmake
 from patchq.engine.workspace.project import Project
 from patchq.errors import UpstreamError
 from patchq.model.ids import TreeId

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from patchq.engine.build.evaluate import BuildQuestion, Prober
-from patchq.engine.build.layout import LISTS
 from patchq.engine.build.project_dir import project_at
 from patchq.engine.build.trust import is_trusted, sandbox_for
+from patchq.engine.languages.cmake_text import LISTS
 from patchq.engine.series.selection import Selection
 from patchq.engine.verify.subject import Subject, put_in_place
 from patchq.engine.workspace.project import Project
