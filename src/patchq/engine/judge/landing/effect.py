@@ -1,7 +1,7 @@
-"""Whether lines that stand, or grew, still do what they did when they landed.
+"""Whether landed lines that are still in the file still do what they did when they landed.
 
-Their words may all be there while upstream put them under a condition, jumps past them, or takes
-back what they say in the next line.
+All of their text may be there while upstream put them under a condition, jumps past them, or undoes
+what they do in the next line.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _SETS_CONSTANT = re.compile(
     rb"\s*=\s*(?:" + _CONSTANT + rb")\s*;?\s*(?:#.*|//.*)?"
 )
 _SETS_WORD = re.compile(rb"(?:export\s+)?([A-Za-z_]\w*)=[\w./-]*;?")
-"""The same in a shell."""
+"""An assignment of a constant in a shell."""
 _TARGET = re.compile(rb"(?<![&\w])\s*&\w+|^(?:[\w*]+\s+)*[A-Za-z_]\w*\s*=(?!=)")
-"""What a line sets, or has set, but does not read."""
+"""The parts of a line that are written but not read: the target of an assignment, an ``&x``."""
 
 
 class Overruled(Enum):
-    """What upstream did about lines that stand as they landed; ``{}`` are those."""
+    """Why landed lines that are unchanged have no effect; ``{}`` stands for the hunks."""
 
     OFF = "switched lines of {} off, on a condition perhaps"
     SCOPE = "put lines of {} into another scope: a class, function, section or key"
@@ -65,11 +65,11 @@ class Overruled(Enum):
 def overruled(
     path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None = None
 ) -> Overruled | None:
-    """What keeps the lines that a change put into a file, and that stand in ``final`` as they are,
-    from what they did; None if they may run there as before: not switched off since, nor on more
-    conditions.
+    """Why lines that a change added have no effect in ``final`` any more, None if they still have.
 
-    ``whole`` is the file with all the changes that belong together: it is read once for all.
+    ``without`` and ``changed`` are the file before and after the change. Lines that were edited
+    since are not looked at. ``whole`` is the file with all changes of the patch: if given, it is
+    parsed in place of ``changed``, once for all of them.
     """
     old, then, now = (file_lines(path, text) for text in (without, changed, final))
     head, tail = common_ends(old.raw, then.raw)
@@ -93,14 +93,14 @@ def overruled(
 
 
 def _fresh(place: int, then: FileLines, now: FileLines) -> set[int]:
-    """The lines close to one that no line was before, and those that take items out of lists."""
+    """The new lines near the line ``place``, and all new lines that take items out of lists."""
     near = range(max(place - NEAR, 0), min(place + NEAR + 1, len(now.bare)))
     return {n for n in (*near, *now.removers) if now.bare[n] not in then.said}
 
 
 def _shift(lines: range, then: FileLines, now: FileLines) -> int | None:
-    """How far from their place some lines of ``then`` stand in ``now``; None if they do not stand
-    in exactly one place there, with those around them."""
+    """By how many lines ``lines`` of ``then`` are shifted in ``now``; None unless they are, with
+    their context, in exactly one place there."""
     first, end = max(lines.start - NEAR, 0), min(lines.stop + NEAR, len(then.raw))
     places = occurrences(now.joined, b"\n".join((*then.raw[first:end], b"")))
     return places[0] - first if len(places) == 1 else None
@@ -113,9 +113,10 @@ def act_as_before(
     now: FileLines,
     fresh: Collection[int],
 ) -> bool:
-    """Whether all lines that were ``kept`` still do what they did, for all that the text shows.
+    """Whether no line of ``kept`` (line of ``then``: its lines in ``now``) lost its effect.
 
-    Those ``reshaped`` are known to say it; nothing that landed became the ``fresh`` lines.
+    A line may have got more list items; those in ``reshaped`` are known to be equivalent.
+    ``fresh`` are the new lines of ``now`` that no landed line became.
     """
     return all(
         (number in reshaped or then.only_grew(number, now, places))
@@ -127,8 +128,8 @@ def act_as_before(
 def _overruled(
     number: int, places: Sequence[int], then: FileLines, now: FileLines, fresh: Collection[int]
 ) -> Overruled | None:
-    """What keeps a line at ``places`` from what it did, if it did anything: other names above it,
-    more conditions, ``fresh`` lines that take it back."""
+    """Why a line of ``then`` has no effect at ``places`` in ``now``: more conditions, another name
+    above it, ``fresh`` lines that undo it. None if it has, or never had any."""
     if number not in then.live:
         return None
     if then.is_narrower(number, now, places):
@@ -147,8 +148,8 @@ def _overruled(
 
 
 def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
-    """Whether ``fresh`` lines right beside one jump past it, or take back what it says; or any
-    below it takes it out of a list."""
+    """Whether adjacent ``fresh`` lines jump past a line or undo it, or any ``fresh`` line below it
+    takes its item out of a list."""
     line = now[place]
     above, below = ([now[n] for n in _run(place, step, fresh, now)] for step in (-1, 1))
     subject, own = _subject(line), words_in([line])
@@ -164,8 +165,8 @@ def _is_taken_back(place: int, fresh: Collection[int], now: FileLines) -> bool:
 
 
 def _is_set_before(place: int, then: FileLines, now: FileLines) -> bool:
-    """Whether new lines right above a line, or a condition on it, set what that reads to a
-    constant."""
+    """Whether new lines right above a line, or above a condition that it is under, set a variable
+    that it reads to a constant."""
     guards = (at for at in now.above(place) if _GUARD.match(now[at]))
     for at in (place, *guards):
         new = {n for n in range(max(at - NEAR, 0), at) if now.bare[n] not in then.said}
@@ -182,11 +183,11 @@ def _is_set_before(place: int, then: FileLines, now: FileLines) -> bool:
 
 
 def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Iterator[int]:
-    """The new lines right above or below a line that may belong to the same block."""
+    """The run of new lines right above (``step`` -1) or below (1) a line, within its block."""
     indent = len(now.indent(place))
     number = place + step
     while 0 <= number < len(now.raw) and (number in fresh or not now[number]):
-        item = now[number if step > 0 else number + 1]  # of a list in YAML: not the same block
+        item = now[number if step > 0 else number + 1]  # a list item in YAML is another block
         if item.startswith(b"- ") or is_section(now, number):
             return
         if now[number] and (len(now.indent(number)) < indent or now.is_apart(number, place)):
@@ -196,6 +197,6 @@ def _run(place: int, step: int, fresh: Collection[int], now: FileLines) -> Itera
 
 
 def _subject(line: bytes) -> bytes:
-    """What a line sets, empty if it sets nothing."""
+    """The name that a line assigns to, empty if it is no assignment."""
     match = _SETS.match(line)
     return compact(match[0]) if match else b""

@@ -1,7 +1,7 @@
-"""What became of a unit that landed and that a merge no longer shows.
+"""What became of a unit that landed, if merging it onto the new base is not empty any more.
 
-It is taken out of the tree it landed in, and out of the tree at the end; where git cannot tell by
-that, its lines are followed.
+The unit is reverted in the tree it landed in, and that revert is merged into the new base. If the
+merge does not tell, the lines of the unit are followed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from patchq.model.ids import TreeId
 from patchq.steps import counted
 
 _FileSides = tuple[str, Entry | None, Entry | None, Entry | None]
-"""A path, and its file without a change, as the change landed, and later."""
+"""A path, and its file without the change, right after it landed, and on the new base."""
 
 
 _ENDED = frozenset(
@@ -42,12 +42,12 @@ FATES = {
     Survival.PART: LandedState.HALF,
     Survival.NONE: LandedState.UNTRACED,
 }
-"""What became of a landed unit, by how much of it is left."""
+"""The state of a landed unit by how much of it is left."""
 
 
 @dataclass(frozen=True)
 class _Change:
-    """A unit in the files it landed in: as they are, and as they would be without it."""
+    """A unit with the files of the commit it landed on: as they are, and with it reverted."""
 
     unit: Unit
     without: Entries
@@ -55,7 +55,7 @@ class _Change:
 
 
 class Fates:
-    """Finds them on one span."""
+    """Finds what became of landed units between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -66,11 +66,11 @@ class Fates:
     def of(
         self, trails: Sequence[HunkHistory], final: Entries, *, undoing: bool
     ) -> list[HunkHistory]:
-        """``trails`` of units that landed and are not empty at the end, with what became of them.
+        """``trails`` with their state; all are of units that landed and no longer merge to nothing.
 
-        The unit is taken out of the tree it landed in, and the same is done to the end. It was
-        undone if that changes nothing there. If git cannot take it out cleanly, or no trace of its
-        lines is left, nobody can tell.
+        ``final`` are the files on the new base. If merging the revert of a unit into them changes
+        nothing, it was undone; if git cannot revert it cleanly, or none of its lines is left, it is
+        untraced. Only if ``undoing``, the commit that undid a unit is looked for.
         """
         tree = partial(small_tree, self._objects)
         thens = [_landed_on(trail.steps) for trail in trails]
@@ -110,7 +110,8 @@ class Fates:
     def since(
         self, trail: HunkHistory, step: CommitState, path: str, without: bytes, final: Entries
     ) -> HunkHistory:
-        """``trail``, landed on ``step``, where its file ``path`` is ``without`` it but for that."""
+        """``trail`` as landed on ``step``, with its state; ``without`` is the file ``path`` of that
+        commit with the unit reverted."""
         entry = step.entries[path]
         assert entry is not None
         before = {path: Entry(entry.mode, self._objects.write_blob(without))}
@@ -119,14 +120,14 @@ class Fates:
         return self._ended(replace(trail, landed=step.commit, fate=fate), change, final)
 
     def _ended(self, trail: HunkHistory, change: _Change, end: Entries) -> HunkHistory:
-        """``trail`` with the commit that ended it, if one did."""
+        """``trail`` with the commit that undid or rewrote it, if there is one."""
         by = self._undone_by(trail, change) if trail.fate in _ENDED else None
         if by and trail.fate is LandedState.UNTRACED and self._is_gone(change, end, by):
             return replace(trail, fate=LandedState.GONE, undone=by)
         return replace(trail, undone=by)
 
     def _is_gone(self, change: _Change, end: Entries, by: CommitInfo) -> bool:
-        """Whether all lines of a change were taken out by a commit that put them nowhere else."""
+        """Whether the commit ``by`` took out all lines of a change and added them nowhere else."""
         blob = self._objects.blob
         lines = frozenset[bytes]().union(
             *(
@@ -137,8 +138,7 @@ class Fates:
         return bool(lines) and lines.isdisjoint(self._span.store.history.added_lines(by.oid))
 
     def overruled(self, unit: Unit, final: Entries) -> Overruled | None:
-        """What keeps something that ``unit`` adds, and that is in its files at the end, from what
-        it did; None if it may run there."""
+        """Why lines that ``unit`` adds have no effect in the files ``final``, None if they have."""
         blob, whole = self._objects.blob, unit.whole or unit.after
         found = (
             overruled(
@@ -151,8 +151,8 @@ class Fates:
         return next(filter(None, found), None)
 
     def as_landed(self, trail: HunkHistory) -> Unit:
-        """The unit of ``trail`` on the files as they were before it landed; as it is, if it does
-        not apply to them."""
+        """The unit of ``trail`` rebased onto the commit before the one it landed on; the unit as it
+        is if that does not merge cleanly."""
         unit, tree = trail.unit, partial(small_tree, self._objects)
         step = next((step for step in trail.steps if step.commit == trail.landed), None)
         if step is None:
@@ -166,7 +166,7 @@ class Fates:
         return replace(unit, before=before, after=after, whole=None, edit=None)
 
     def _survival(self, change: _Change, final: Entries) -> Survival:
-        """How much of a change is left in all of its files."""
+        """How much of a change is left in the files ``final``, all of them together."""
         shown = {
             self._file_survival(path, change.without.get(path), then, final.get(path))
             for path, then in change.landed.items()
@@ -195,13 +195,13 @@ class Fates:
         return self._survivals[sides]
 
     def _undone_by(self, trail: HunkHistory, change: _Change) -> CommitInfo | None:
-        """The commit after the landing from which on not all of the unit is left.
+        """The first commit after the landing that does not have all of the unit.
 
-        Found by halves: of a unit that went, came back and went again, either may be named.
+        Found by bisection: of a unit that was undone twice, either commit may be named.
         """
         last = last_empty(trail.steps)
         commits = [step.commit for step in trail.steps]
-        if last is None and trail.landed in commits:  # a landing that no merge shows
+        if last is None and trail.landed in commits:  # found by its lines, not by a merge
             last = commits.index(trail.landed)
         if last is None:
             return None
@@ -211,26 +211,25 @@ class Fates:
         return after[first].commit if first < len(after) else None
 
     def _inside(self, tree: TreeId, entries: Entries) -> Entries:
-        """The entries of a tree that :func:`small_tree` or a merge of such gave."""
+        """The entries of a tree made by :func:`small_tree`, or by a merge of such trees."""
         return {path: self._objects.file(tree, name) for path, name in names_below(entries)}
 
 
 def _landed_on(steps: Sequence[CommitState]) -> Entries:
-    """The files on the last commit that has the unit."""
+    """The files on the last commit on which the unit is empty."""
     return next(step.entries for step in reversed(steps) if step.state is MergeState.EMPTY)
 
 
 def small_tree(objects: Objects, entries: Entries) -> TreeId:
-    """A tree of just these paths, below the directory that they have in common.
+    """A tree of just these paths, relative to their common directory.
 
-    A merge goes by how paths stand to each other: the directories above would only cost
-    objects.
+    A merge only needs the paths relative to each other; the directories above would cost objects.
     """
     return objects.tree_of({name: entries[path] for path, name in names_below(entries)})
 
 
 def names_below(paths: Iterable[str]) -> list[tuple[str, str]]:
-    """Each path with its name below the directory that all have in common."""
+    """Each path, and the same relative to the common directory of all."""
     paths = list(paths)
     common = posixpath.commonpath([posixpath.dirname(path) for path in paths])
     above = len(f"{common}/") if common else 0

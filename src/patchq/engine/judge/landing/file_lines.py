@@ -1,4 +1,4 @@
-"""The lines of a file, what they do there, and what became of them in another version of it."""
+"""The lines of a file with their scopes, conditions and names, compared with another version."""
 
 from __future__ import annotations
 
@@ -26,11 +26,15 @@ from patchq.recent import kept_for
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 REMOVES = re.compile(rb"\b(?:REMOVE_ITEM|REMOVE_AT|FILTER)\b")
 NEAR = 3
-"""So many lines around some belong to them, for all that is known."""
+"""How many lines above and below a line are taken to belong to it."""
 
 
 class FileLines:
-    """The lines of a text: ``raw`` as they stand, ``bare`` without their indentation."""
+    """The lines of a file: ``raw`` without trailing white space, ``bare`` also without indentation.
+
+    Line numbers are 0-based. ``now`` and ``place`` are a later version of the file, and a line of
+    that. What has to be parsed is parsed when it is first asked for.
+    """
 
     def __init__(self, path: str, text: bytes):
         self.raw = [line.rstrip() for line in text.split(b"\n")]
@@ -45,12 +49,12 @@ class FileLines:
 
     @cached_property
     def joined(self) -> bytes:
-        """The lines as they stand, with a line end behind each."""
+        """The raw lines, each with a line end."""
         return b"\n".join((*self.raw, b""))
 
     @cached_property
     def said(self) -> frozenset[bytes]:
-        """What its lines say, without their indentation."""
+        """The set of its bare lines."""
         return frozenset(self.bare)
 
     @cached_property
@@ -60,11 +64,11 @@ class FileLines:
 
     @cached_property
     def digest(self) -> bytes:
-        """Stands for the text."""
+        """A checksum of the text."""
         return sha1(self._text).digest()
 
     def became(self, now: FileLines, *, indented: bool = False) -> tuple[LineChange, ...]:
-        """What became of the lines, however they are indented unless that counts too."""
+        """The line diff from this version to ``now``; indentation counts only if ``indented``."""
         key = now.digest, indented
         if key not in self._became:
             sides = (self.raw, now.raw) if indented else (self.bare, now.bare)
@@ -75,17 +79,17 @@ class FileLines:
         return self.bare[number] if 0 <= number < len(self.bare) else b""
 
     def above(self, number: int) -> Iterator[int]:
-        """The lines that a line stands below, by indentation, from the inside out."""
+        """The lines that enclose a line by indentation, from the inside out."""
         while (number := self._nesting[number]) >= 0:
             yield number
 
     def indent(self, number: int) -> bytes:
-        """What stands before a line."""
+        """The indentation of a line."""
         return self.raw[number].removesuffix(self.bare[number])
 
     def is_kept(self, number: int, now: FileLines, place: int) -> bool:
-        """Whether a line may stand at ``place`` now: in its definition, if that is there yet, and
-        not switched off."""
+        """Whether the line at ``place`` may be this one: in the same definition, unless that is
+        gone, and not switched off."""
         if number in self.live and place not in now.live:
             return False
         known, shown = self._outline, now._outline
@@ -97,7 +101,7 @@ class FileLines:
         return was.name == is_.name or was.name not in shown.names
 
     def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
-        """Whether a line depends on more conditions at ``places`` now, or on narrower ones."""
+        """Whether a line is under more or narrower conditions at each of ``places`` in ``now``."""
         before, guards = self._conditions[number], self._guards_of(number)
         return all(
             now._conditions[place] > before or is_narrowed(guards, now._guards_of(place))
@@ -105,7 +109,7 @@ class FileLines:
         )
 
     def _guards_of(self, number: int) -> frozenset[bytes]:
-        """The conditions that a line stands under, as they are written."""
+        """The conditions that a line is under, as normalized text."""
         if number not in self._guarded:
             heads = set(self.above(number))
             if self.kind is Family.OTHER:
@@ -115,29 +119,30 @@ class FileLines:
         return self._guarded[number]
 
     def keeps_names(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
-        """Whether what a line is part of, or binds, has its name at one of ``places`` now."""
+        """Whether the names that a line binds, or is inside of, still mean it at one of
+        ``places``."""
         if self.kind is Family.PYTHON and not self._may_lose(number, now):
-            return True  # Python need not be parsed to see that
+            return True  # told without parsing
         return any(self.names.keeps(number, now.names, place) for place in places)
 
     def _may_lose(self, number: int, now: FileLines) -> bool:
-        """Whether new lines of ``now`` may take a name that a line of Python has, or is below."""
+        """Whether new lines of ``now`` may rebind a name that a line of Python binds or is in."""
         heads = [self[number], *(self.bare[at] for at in self.above(number))]
         return now._newly_bound(self).may_take(heads)
 
     def _newly_bound(self, then: FileLines) -> MayBind:
-        """What lines of Python that stand here more often than then may bind."""
+        """What the lines that ``then`` lacks, or has less often, may bind in Python."""
         if then.digest not in self._bound:
             self._bound[then.digest] = bound_by(Counter(self.bare) - Counter(then.bare))
         return self._bound[then.digest]
 
     def is_apart(self, number: int, place: int) -> bool:
-        """Whether a line is inside of a definition that another line is outside of."""
+        """Whether a line is inside a definition and ``place`` is outside of it."""
         around = self._outline.around(number, number) if self._outline else None
         return around is not None and not around.spans(place, place)
 
     def only_laid_out(self, edit: LineChange, now: FileLines) -> bool:
-        """Whether an edit only spread what the lines say over other lines."""
+        """Whether an edit only reformatted live lines, or added items to their lists."""
         old, new = (
             b"\n".join(side[first:end])
             for side, first, end in (
@@ -151,8 +156,8 @@ class FileLines:
         )
 
     def only_grew(self, number: int, now: FileLines, places: Sequence[int]) -> bool:
-        """Whether the lines at ``places`` are this one, joined with those around it perhaps, and
-        no more than items were added to its lists."""
+        """Whether the lines at ``places`` are this line, or it joined with its neighbours, and
+        differ by added list items at most. True for lines without effect and for prose."""
         grown = b"\n".join(now[place] for place in places)
         if number not in self.live or self[number] == grown or is_prose(self.path):
             return True
@@ -173,7 +178,7 @@ class FileLines:
 
     @cached_property
     def _parts(self) -> tuple[tuple[Part, ...], ...]:
-        """The parts of the preprocessor: what looks like a directive is one in C alone."""
+        """The preprocessor conditions around each line; none in other languages than C."""
         return parts(self._text) if self.kind is Family.C else ()
 
     @cached_property
@@ -182,7 +187,7 @@ class FileLines:
 
     @cached_property
     def live(self) -> frozenset[int]:
-        """The lines that do something."""
+        """The numbers of the lines that are code and are not switched off."""
         return live_lines(self.path, self._text)
 
     @cached_property
@@ -197,13 +202,13 @@ class FileLines:
 
 @kept_for(6 << 20)
 def file_lines(path: str, text: bytes) -> FileLines:
-    """The units of a patch ask about the same files, on the same commits."""
+    """A :class:`FileLines`, kept: the units of a patch ask about the same files."""
     return FileLines(path, text)
 
 
 @dataclass(frozen=True)
 class LineChange:
-    """Lines from ``first`` up to ``end`` that became those from ``new_first`` to ``new_end``."""
+    """Lines ``first`` to ``end`` (exclusive) that became ``new_first`` to ``new_end``."""
 
     first: int
     end: int
@@ -212,12 +217,12 @@ class LineChange:
 
     @property
     def lines(self) -> range:
-        """The new ones."""
+        """The numbers of the new lines."""
         return range(self.new_first, self.new_end)
 
 
 def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
-    """What became of the lines of one text in another."""
+    """The line diff of two texts."""
     head, tail = common_ends(old, new)
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
     for kind, first, end, new_first, new_end in matcher.get_opcodes():
@@ -226,7 +231,7 @@ def edits(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[LineChange]:
 
 
 def stands_at(number: int, later: Sequence[LineChange]) -> int:
-    """Where a line stands that none of the edits changed."""
+    """The new number of a line that none of the edits changed."""
     before = [edit for edit in later if edit.end <= number]
     return number + (before[-1].new_end - before[-1].end if before else 0)
 
@@ -237,5 +242,5 @@ def words_in(lines: Iterable[bytes]) -> set[bytes]:
 
 
 def compact(line: bytes) -> bytes:
-    """A line without its spaces."""
+    """A line without white space."""
     return b"".join(line.split())

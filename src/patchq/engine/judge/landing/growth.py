@@ -1,8 +1,7 @@
 """Whether a line that was edited still does what it did, and more.
 
-It does if nothing but items of a list was added: arguments, elements, names that are imported. An
-operator, another constant, a cast or a call around the whole may leave nothing of what the line was
-for, and nobody can tell by its text.
+It does if only list items were added: arguments, elements, imported names. After any other edit (an
+operator, another constant, a cast, a call around it) the text cannot tell.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _OFF = frozenset(b"False false FALSE None NULL nullptr null 0 off OFF no".split(
 
 @lru_cache(maxsize=4096)
 def only_grew(kind: Family, line: bytes, grown: bytes) -> bool:
-    """Whether ``grown`` is ``line`` with more items in its lists, or laid out otherwise."""
+    """Whether ``grown`` is ``line`` with added list items, or another layout of it."""
     old, new = (_layout(tokenize(kind, text).texts) for text in (line, grown))
     if old[:1] == new[:1] == (b"from",):
         old, new = map(_names_imported, (old, new))
@@ -39,7 +38,7 @@ def only_grew(kind: Family, line: bytes, grown: bytes) -> bool:
 
 
 def _layout(tokens: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The tokens without commas that end a list."""
+    """The tokens without trailing commas."""
     after = [*tokens[1:], b")"][: len(tokens)]
     return tuple(
         t for t, then in zip(tokens, after, strict=True) if t != b"," or then not in CLOSING
@@ -47,12 +46,12 @@ def _layout(tokens: Sequence[bytes]) -> tuple[bytes, ...]:
 
 
 def _names_imported(tokens: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """An import without its module, which may have got another name."""
+    """The tokens of a ``from`` import without the module, which may have moved."""
     return tokens[tokens.index(b"import") :] if b"import" in tokens else tokens
 
 
 def _depths(tokens: Sequence[bytes]) -> Iterator[int]:
-    """In how many brackets each token stands."""
+    """The bracket depth of each token."""
     depth = 0
     for token in tokens:
         depth -= token in CLOSING
@@ -61,7 +60,7 @@ def _depths(tokens: Sequence[bytes]) -> Iterator[int]:
 
 
 def _is_items(tokens: Sequence[bytes], first: int, end: int) -> bool:
-    """Whether the tokens from ``first`` on are whole items between others, and none says off."""
+    """Whether the tokens from ``first`` to ``end`` are whole list items, none of them "off"."""
     added, before = tokens[first:end], tokens[first - 1 : first]
     after = tokens[end] if end < len(tokens) else b")"
     if added[0] == b"," and (after == b"," or after in CLOSING):

@@ -1,7 +1,7 @@
-"""Under which names a line stands: the class and the function, the keys, the section.
+"""The headings of a line: the class and function, the keys, the section that it is in.
 
-A line may stand as it landed while the name above it became another: then it is about something
-else. Indentation and section lines tell it; of languages with braces nothing is said.
+An unchanged line means something else under another heading. Headings are told by indentation and
+section lines; languages with braces have none here.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from patchq.engine.languages.tokens import Family
 _KEY = re.compile(rb"\s*(?:-\s+)?[\"']?([^\s\"':{}\[\],#][^\"':]*)[\"']?\s*:")
 _SECTION = re.compile(rb"\s*(\[[^\]]+\]+)\s*(?:[#;].*)?$")
 SWITCH_KEY = rb"(?:if|when|enabled|disabled|continue-on-error|allow_failure)\s*:"
-"""A key of YAML that may switch off what it belongs to, or have no one look at its outcome."""
+"""A key of YAML that may switch off its block, or have failures of it ignored."""
 _SWITCH = re.compile(rb"\s*(?:-\s+)?" + SWITCH_KEY)
 _YAML = frozenset({".yaml", ".yml"})
 _KEYED = _YAML | {".json"}
 _SECTIONED = frozenset({".toml", ".ini", ".cfg", ".conf", ".service", ".desktop"})
 HEADED = _SECTIONED | _YAML | {".properties"}
-"""Files in which lines mean what the head of their section makes of them."""
+"""Suffixes of files in which a line depends on its section."""
 
 
 def is_section(lines: FileLines, number: int) -> bool:
-    """Whether a line begins a section."""
+    """Whether a line is the head of a section."""
     return lines.suffix in _SECTIONED and _SECTION.match(lines.raw[number]) is not None
 
 
 def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) -> bool:
-    """Whether line ``number`` of ``then`` has the names above it that it has at ``place`` now.
+    """Whether line ``number`` of ``then`` has the same headings at ``place`` in ``now``.
 
-    A function or class that was only renamed is the same.
+    A function or class that was only renamed counts as the same.
     """
     suffix = then.suffix
     if suffix in _SECTIONED:
@@ -54,7 +54,7 @@ def is_under_the_same(then: FileLines, number: int, now: FileLines, place: int) 
 
 
 def is_switched(then: FileLines, number: int, now: FileLines, place: int) -> bool:
-    """Whether a block around a line of YAML has a key now that may switch it off."""
+    """Whether a YAML block around a line got a key that may switch it off."""
     return then.suffix in _YAML and bool(_switches(now, place) - _switches(then, number))
 
 
@@ -69,7 +69,7 @@ def _section(lines: Sequence[bytes], number: int) -> bytes | None:
 
 
 def _switches(lines: FileLines, number: int) -> Counter[bytes]:
-    """The keys that may switch off one of the blocks around a line of YAML, as they are written."""
+    """The lines with keys that may switch off a YAML block around a line."""
     if not any(map(_SWITCH.match, lines.raw)):
         return Counter()
     blocks = (number, *lines.above(number))
@@ -78,7 +78,7 @@ def _switches(lines: FileLines, number: int) -> Counter[bytes]:
 
 
 def _beside(lines: Sequence[bytes], number: int) -> Iterator[int]:
-    """The lines of the block of one, as far as they are indented like it."""
+    """The numbers of the lines of the same block with the same indentation as a line."""
     indent = indent_of(lines[number])
     for step in (-1, 1):
         at = number

@@ -1,10 +1,9 @@
-"""Landings that no merge of a single hunk shows.
+"""Landings that merging a single hunk does not show.
 
-Where upstream edited the lines beside a hunk in the same commit, or one hunk of a patch stands on
-another, git's merge of that hunk collides on every commit. So two more questions are asked of what
-collides: did one commit make the very same edits, context aside, in the same definition
-(git-patch-id compares patches like this)? And did the whole of the file's hunks, or of the patch,
-land?
+If the landing commit also edited lines next to a hunk, or one hunk depends on another, merging that
+hunk conflicts on every commit. So two more questions are asked of hunks that conflict: did one
+commit make the same edits, context aside, in the same definition (as git-patch-id compares
+patches)? And did all hunks of the file, or of the patch, land together?
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from patchq.steps import counted
 
 @dataclass(frozen=True)
 class _Change:
-    """Lines taken out and put in, from line ``first`` of the new text on.
+    """An edit of consecutive lines; ``first`` is its line in the new text.
 
-    ``name`` is that of the definition they are in, None outside of all; ``beside`` are the lines
-    above and below, one of which has to be the same: elsewhere it is another edit. Unless they are
-    a paragraph: that is the same wherever it stands.
+    ``name`` is the definition around it, None outside of all. ``beside`` are the lines right above
+    and below: for two edits to be the same, they have one of these in common, or the edit adds a
+    paragraph (see :func:`_is_apart`).
     """
 
     removed: tuple[bytes, ...]
@@ -47,7 +46,7 @@ class _Change:
 
 
 class HiddenLandings:
-    """Looks for them on one span."""
+    """Finds hidden landings between two bases."""
 
     def __init__(self, span: UpstreamRange, walker: HistoryWalker):
         self._walker = walker
@@ -56,7 +55,10 @@ class HiddenLandings:
     def find(
         self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
     ) -> list[HunkHistory]:
-        """``trails``, those that collide and landed all the same marked so."""
+        """``trails``, with those marked as landed that conflict and landed nevertheless.
+
+        ``final`` are the files of the patch on the new base.
+        """
         found = [
             self._alone(t, final) if _is_open(t) else t
             for t in counted(trails, "hunks in upstream's commits")
@@ -75,7 +77,7 @@ class HiddenLandings:
     def _together(
         self, trails: Sequence[HunkHistory], applied: Applied, final: Entries
     ) -> HunkHistory:
-        """The history of all these hunks as one change."""
+        """The history of several hunks as one unit."""
         paths = dict.fromkeys(path for trail in trails for path in trail.unit.paths)
         unit = Unit(
             trails[0].unit.file,
@@ -96,9 +98,9 @@ class HiddenLandings:
         return self._by_lines(trail, path, final)
 
     def _by_deletion(self, trail: HunkHistory, path: str) -> HunkHistory:
-        """The history with the last commit that deleted the file, if that was no rename.
+        """The history of a deletion, with the last commit that deleted the file without a rename.
 
-        What it held is in another file now, and may be just what the patch was to take out.
+        The content may be in another file now, so the state is ``ELSEWHERE``.
         """
         for step in reversed(trail.steps):
             for touch in step.commit.touches:
@@ -111,7 +113,7 @@ class HiddenLandings:
     # -- the same edits ----------------------------------------------------------------------
 
     def _by_lines(self, trail: HunkHistory, path: str, final: Entries) -> HunkHistory:
-        """The history with the last commit that made the hunk's own edits, if one did."""
+        """The history with the last commit that made the same edits as the hunk, if one did."""
         old, new = (
             self._objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after)
         )
@@ -137,7 +139,7 @@ def _is_open(trail: HunkHistory) -> bool:
 
 
 def _groups(trails: Sequence[HunkHistory]) -> Iterator[list[int]]:
-    """The numbers of those of one file, for each file with several, and then all."""
+    """The indices of the trails of each file that has several; last, of all trails."""
     files: dict[str, list[int]] = {}
     for number, trail in enumerate(trails):
         files.setdefault(trail.unit.file, []).append(number)
@@ -169,7 +171,7 @@ _TELLING = 2
 def _adds_paragraph(
     path: str, before: Sequence[bytes], after: Sequence[bytes], edit: LineChange
 ) -> bool:
-    """Whether an edit adds lines that stand by themselves, and say enough to be known again."""
+    """Whether an edit only adds a paragraph that is long enough to be recognised."""
     added = after[edit.new_first : edit.new_end]
     return (
         edit.first == edit.end
@@ -181,7 +183,7 @@ def _adds_paragraph(
 
 
 def _is_apart(lines: Sequence[bytes], first: int, size: int) -> bool:
-    """Whether lines begin at the margin, between blank lines or the ends of the file."""
+    """Whether lines are a paragraph: not indented, between blank lines or the ends of the file."""
     inside = [line for line in lines[first : first + size] if line.strip()]
     edges = [
         (lines[at] if 0 <= at < len(lines) else b"", lines[within])
@@ -195,7 +197,7 @@ def _is_apart(lines: Sequence[bytes], first: int, size: int) -> bool:
 
 
 def _home(shown: Outline | None, first: int, end: int) -> str | None:
-    """The name of the definition around some lines, or around the place that they went from."""
+    """The definition around some lines, or around the place of removed ones; None outside."""
     around = shown.around(min(first, end - 1), end - 1) if shown else None
     return around.name if around else None
 
@@ -203,7 +205,8 @@ def _home(shown: Outline | None, first: int, end: int) -> str | None:
 def _without(
     path: str, wanted: Sequence[_Change], made: Sequence[_Change], landed: bytes
 ) -> bytes | None:
-    """``landed`` without the ``wanted`` changes, None if not all are part of those ``made``."""
+    """``landed`` with the ``wanted`` changes reverted, None unless each is part of exactly one of
+    the changes ``made``."""
     lines = landed.split(b"\n")
     shown = outline(path, landed)
     for change in reversed(wanted):
@@ -227,7 +230,7 @@ def _without(
 
 
 def _beside(lines: Sequence[bytes], first: int, size: int) -> frozenset[tuple[int, bytes]]:
-    """The lines above and below some, if they say something."""
+    """The side (-1, 1) and text of the lines right above and below, without blank ones."""
     places = ((-1, first - 1), (1, first + size))
     return frozenset(
         (side, lines[at].strip())
@@ -237,5 +240,5 @@ def _beside(lines: Sequence[bytes], first: int, size: int) -> frozenset[tuple[in
 
 
 def _runs(run: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[int]:
-    """Where ``run`` stands in ``lines``."""
+    """The indices at which ``run`` is in ``lines``."""
     return (n for n in range(len(lines) - len(run) + 1) if lines[n : n + len(run)] == run)
