@@ -11,13 +11,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from patchq.engine.languages.cmake_text import LISTS, NotCMakeError, blocks
 from patchq.engine.languages.live import DIRECTIVE
-from patchq.engine.languages.python_text import NotPythonError, parse
+from patchq.engine.languages.python_text import (
+    STAND_IN,
+    NotPythonError,
+    member_pieces,
+    parse,
+    statement_pieces,
+)
 from patchq.engine.languages.tokens import C_ASIDE
 from patchq.recent import kept_for
 
@@ -92,19 +98,13 @@ def outline(path: str, content: bytes) -> Outline | None:
     return None if reader is None else reader(content)
 
 
-_TOP = re.compile(rb"^(?:@|(?:async[ \t]+)?def\b|class\b|[A-Za-z_])", re.MULTILINE)
-_MEMBER = re.compile(rb"^    (?:@|(?:async[ \t]+)?def\b|class\b)", re.MULTILINE)
-_CLASS = re.compile(rb"^class\b", re.MULTILINE)
-_IN_ONE = re.compile(rb"\r(?!\n)|\A(?:[^\n]*\n)?[^\n]*coding[:=]")
-
-
 def _python(content: bytes) -> Outline | None:
     """Parse each piece by itself, and keep it: most of a file is as it was one commit before.
 
     A file whose pieces do not parse (one may begin inside a string) is parsed as a whole.
     """
     found, line = list[Outline](), 0
-    for piece in () if _IN_ONE.search(content) else _cut(content, _TOP):
+    for piece in statement_pieces(content):
         shown = _class(piece) or _parsed(piece)
         if shown is None:
             return _parsed(content)
@@ -115,21 +115,22 @@ def _python(content: bytes) -> Outline | None:
 
 def _class(piece: bytes) -> Outline | None:
     """The outline of a class by its members, None if ``piece`` is none or cannot be read so."""
-    head, *members = _cut(piece, _MEMBER)
-    around = _parsed(head + b"    pass\n") if members and _CLASS.search(head) else None
+    head, *members = member_pieces(piece)
+    around = _parsed(head) if members else None
     if around is None:
         return None
     whole, *own = around.definitions
-    found, line, end = [Outline(tuple(own), around.imports)], head.count(b"\n"), whole.last
+    found, end = [Outline(tuple(own), around.imports)], whole.last
+    line = head.count(b"\n") - 1
     for member in members:
-        shown = _parsed(b"class _:\n" + member)
+        shown = _parsed(member)
         if shown is None:
             return None
         stand_in, *inside = shown.definitions
-        inside = [replace(each, name=f"{whole.name}{each.name[1:]}") for each in inside]
-        found.append(_moved(Outline(tuple(inside), shown.imports), line - 1))
+        named = [replace(each, name=each.name.replace(STAND_IN, whole.name, 1)) for each in inside]
+        found.append(_moved(Outline(tuple(named), shown.imports), line - 1))
         end = stand_in.last + line - 1
-        line += member.count(b"\n")
+        line += member.count(b"\n") - 1
     return _joined([Outline((replace(whole, last=end),)), *found])
 
 
@@ -147,17 +148,6 @@ def _joined(parts: Sequence[Outline]) -> Outline:
         tuple(each for part in parts for each in part.definitions),
         tuple(each for part in parts for each in part.imports),
     )
-
-
-def _cut(text: bytes, begins: re.Pattern[bytes]) -> list[bytes]:
-    """``text`` in pieces: each definition with its decorators, and what stands between two."""
-    starts, last = [0], b""
-    for match in begins.finditer(text):
-        word = match[0].strip()
-        if last != b"@" and (len(word) > 1 or word == b"@" or len(last) > 1):
-            starts.append(match.start())
-        last = word
-    return [text[first:end] for first, end in pairwise((*starts, len(text))) if first < end]
 
 
 @lru_cache(maxsize=4096)

@@ -6,8 +6,10 @@ What cannot be parsed, and what is nested as no one would write it, is an answer
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 _Place = TypeVar("_Place")
@@ -34,6 +36,43 @@ def parse(content: bytes) -> ast.Module:
         raise NotPythonError(str(error)) from error
     except (RecursionError, MemoryError) as error:  # which of them is the parser's own affair
         raise NotPythonError("nested too deeply") from error
+
+
+STAND_IN = "_stands_for_a_class"
+"""The class around a member that is parsed without the others."""
+_TOP = re.compile(rb"^(?:@|(?:async[ \t]+)?def\b|class\b|[A-Za-z_])", re.MULTILINE)
+_MEMBER = re.compile(rb"^    (?:@|(?:async[ \t]+)?def\b|class\b)", re.MULTILINE)
+_CLASS = re.compile(rb"^class\b", re.MULTILINE)
+_IN_ONE = re.compile(
+    rb"\r(?!\n)|\A(?:[^\n]*\n)?[^\n]*coding[:=]|" + STAND_IN.encode(),
+)
+
+
+def statement_pieces(text: bytes) -> list[bytes]:
+    """A module in pieces to be parsed each by itself: a definition with its decorators, or what
+    stands between two. If each parses, they are the module; none if it has to be read as one."""
+    return [] if _IN_ONE.search(text) else _cut(text, _TOP)
+
+
+def member_pieces(piece: bytes) -> list[bytes]:
+    """A class in pieces to be parsed each by itself: its head with the line ``pass`` below, and
+    each of its members in a class :data:`STAND_IN` of a line. Just ``piece``, if it is none."""
+    head, *members = _cut(piece, _MEMBER)
+    if not members or not _CLASS.search(head):
+        return [piece]
+    around = f"class {STAND_IN}:\n".encode()
+    return [head + b"    pass\n", *(around + member for member in members)]
+
+
+def _cut(text: bytes, begins: re.Pattern[bytes]) -> list[bytes]:
+    """``text`` in pieces: each definition with its decorators, and what stands between two."""
+    starts, last = [0], b""
+    for match in begins.finditer(text):
+        word = match[0].strip()
+        if last != b"@" and (len(word) > 1 or word == b"@" or len(last) > 1):
+            starts.append(match.start())
+        last = word
+    return [text[first:end] for first, end in pairwise((*starts, len(text))) if first < end]
 
 
 class Walker(ast.NodeVisitor, Generic[_Place]):

@@ -8,7 +8,7 @@ TAKES_IN = "\0"
 """Begins the name of what is no name, but a file that is taken in."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Bound:
     """A name that lines from ``first`` to ``last`` bind: a definition, a value, a key.
 

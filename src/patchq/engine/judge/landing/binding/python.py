@@ -12,7 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from patchq.engine.judge.landing.binding.bound import TAKES_IN, Bound
-from patchq.engine.languages.python_text import NotPythonError, parse
+from patchq.engine.languages.python_text import (
+    STAND_IN,
+    NotPythonError,
+    member_pieces,
+    parse,
+    statement_pieces,
+)
+from patchq.recent import kept_for
 
 _BRANCHES = ("body", "orelse", "finalbody", "handlers", "cases")
 _MORE_OF_IT = frozenset({"overload", "register", "setter", "getter", "deleter"})
@@ -46,12 +53,98 @@ class _Binding:
     holds: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What statements bind, and the names that they give to what others stand for."""
+
+    bound: Sequence[Bound] = ()
+    copies: Sequence[tuple[str, Bound]] = ()
+
+
 def bound_in_python(_path: str, text: bytes) -> Iterator[Bound]:
     """The names that a text binds; none if it does not parse."""
+    said = _by_pieces(text) or _parsed(text) or _Found()
+    yield from said.bound
+    held: dict[str, list[Bound]] = {}
+    for each in said.bound:
+        if part := _HELD.search(each.name):
+            held.setdefault(each.name[: part.start()], []).append(each)
+    for source, copy in said.copies:
+        for each in held.get(copy.name, ()):
+            if each.takes(replace(copy, name=each.name)):
+                yield from _seen(replace(each, name=source + each.name.removeprefix(copy.name)))
+
+
+def _by_pieces(text: bytes) -> _Found | None:
+    """What a text says by its pieces, which are kept: most of a file is as it was one commit
+    before. None if it has to be parsed as one."""
+    found, line = list[_Found](), 0
+    for piece in statement_pieces(text):
+        said = _class(piece) or _parsed(piece)
+        if said is None:
+            return None
+        found.append(_moved(said, line))
+        line += piece.count(b"\n")
+    return _joined(found) if found else None
+
+
+def _class(piece: bytes) -> _Found | None:
+    """What a class says by its members, None if ``piece`` is none or cannot be read so."""
+    head, *members = member_pieces(piece)
+    around = _parsed(head) if members else None
+    if around is None:
+        return None
+    whole, *others = around.bound
+    at = next((n for n, row in enumerate(head.split(b"\n"), 1) if row.startswith(b"class")), 0)
+    found, last, line = list[_Found](), whole.last, head.count(b"\n") - 1
+    for member in members:
+        said = _parsed(member)
+        if said is None:
+            return None
+        stand_in, *inside = said.bound
+        found.append(_moved(_Found(inside, said.copies), line - 1, around=(whole.name, at)))
+        last = stand_in.last + line - 1
+        line += member.count(b"\n") - 1
+    own = _Found([replace(whole, last=last), *others], around.copies)
+    return _joined([own, *found])
+
+
+def _moved(said: _Found, lines: int, around: tuple[str, int] | None = None) -> _Found:
+    """``said`` so many lines further down; the class ``around`` it has that name, on that line."""
+    if not lines and around is None:
+        return said
+    name, at = around or ("", 0)
+
+    def moved(each: Bound) -> Bound:
+        block = tuple(
+            -at if around and part == -1 else part + (lines if part > 0 else -lines)
+            for part in each.block
+        )
+        called = each.name.replace(STAND_IN, name, 1) if around else each.name
+        first, last = each.first + lines, each.last + lines
+        rest = each.holds, each.replaces, each.command
+        return Bound(called, first, last, block, each.scope, *rest)
+
+    return _Found(
+        [moved(each) for each in said.bound],
+        [(source, moved(copy)) for source, copy in said.copies],
+    )
+
+
+def _joined(parts: Sequence[_Found]) -> _Found:
+    return _Found(
+        [each for part in parts for each in part.bound],
+        [each for part in parts for each in part.copies],
+    )
+
+
+@kept_for(4 << 20)
+def _parsed(text: bytes) -> _Found | None:
+    """What a text says, None if it does not parse."""
     try:
         waiting: list[tuple[ast.AST, _Place]] = [(parse(text), _Place())]
     except NotPythonError:
-        return
+        return None
     copying = {n for n, line in enumerate(text.split(b"\n"), 1) if _COPIES.search(line)}
     found: list[Bound] = []
     copies: list[tuple[str, Bound]] = []
@@ -71,15 +164,7 @@ def bound_in_python(_path: str, text: bytes) -> Iterator[Bound]:
                     found += _handed_over(child, inner, copying)
                     copies += _copies(child, inner)
                 waiting.append((child, _inside(child, inner)))
-    yield from found
-    held: dict[str, list[Bound]] = {}
-    for each in found:
-        if part := _HELD.search(each.name):
-            held.setdefault(each.name[: part.start()], []).append(each)
-    for source, copy in copies:
-        for each in held.get(copy.name, ()):
-            if each.takes(replace(copy, name=each.name)):
-                yield from _seen(replace(each, name=source + each.name.removeprefix(copy.name)))
+    return _Found(found, copies)
 
 
 def _is_fallback(node: ast.AST) -> bool:

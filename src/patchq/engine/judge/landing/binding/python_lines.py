@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from keyword import kwlist
 
 DEFINES = re.compile(rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
@@ -29,6 +30,13 @@ _PASSING = re.compile(
 )
 """What a loop, a block or an expression may bind."""
 _APART = re.compile(rb"[,:(]")
+_QUOTED = re.compile(rb"(\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|#.*")
+_ANNOTATION = re.compile(
+    rb"(?<=[\w\"'])\s*:\s*[A-Za-z\"'][\w.]*[\"']?(?:\[[^=]*\])?(?=\s*(?:=|,|\)|$))"
+)
+_HEAD = re.compile(rb"(?:if|elif|else|for|while|with|try|except|finally|case|match|lambda|async)\b")
+_PROSE = 3
+"""A text with so many spaces is a message: its words are no names."""
 _ITEM = re.compile(rb"[\"']([^\"']+)[\"']\s*:|^[\"']([^\"']*)[\"']")
 _NO_NAMES = frozenset(word.encode() for word in (*kwlist, "self", "cls"))
 _ASSIGNS = re.compile(rb"(?<![=!<>:])=(?!=)")
@@ -48,6 +56,7 @@ class MayBind:
 
         A function has its own names: of those, only what an object holds counts.
         """
+        heads = [_code_of(head) for head in heads]
         defined = {match[1] for head in heads if (match := DEFINES.match(head))}
         if not self.names.isdisjoint(defined):
             return True
@@ -59,13 +68,25 @@ class MayBind:
 
 def bound_by(lines: Iterable[bytes]) -> MayBind:
     """What ``lines``, without indentation, may bind."""
-    bound = {line: set(may_bind(line)) for line in lines}
+    bound = {line: set(may_bind(line)) for line in map(_code_of, lines)}
     held = (
         names if _TAKES.search(line) else set(may_hold(line))
         for line, names in bound.items()
         if _HELD.search(line)
     )
     return MayBind(frozenset().union(*bound.values()), frozenset().union(*held))
+
+
+@lru_cache(maxsize=4096)
+def _code_of(line: bytes) -> bytes:
+    """A line without comments and annotations, and with each message in it as one word."""
+    bare = _QUOTED.sub(_as_one_word, line)
+    return bare if _HEAD.match(bare) else _ANNOTATION.sub(b"", bare)
+
+
+def _as_one_word(match: re.Match[bytes]) -> bytes:
+    quoted: bytes = match[1] or b""
+    return b"_".join(quoted.split()) if quoted.count(b" ") >= _PROSE else quoted
 
 
 def may_bind(line: bytes) -> Iterable[bytes]:
