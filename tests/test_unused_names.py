@@ -73,6 +73,16 @@ USES = "from app.py import LIMIT, get\n\nprint(get(LIMIT))\n"
         ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": None, "GUIDE.md": "Call get(x).\n"}, True),
         ({"app/py.py": PY, "m.py": USES}, GET, {"m.py": None, "app/py.py": GET + "get(1)\n"}, True),
         ({"app/py.py": PY, "m.py": None}, GET, {"app/py.py": GET + "x = 1\n"}, True),
+        # the classes of tests are found without their names
+        *(
+            (
+                {"app/py.py": PY.replace("def get(x)", f"class {name}(T)"), "m.py": f"{name}()\n"},
+                GET.replace("def get(x)", f"class {name}(T)"),
+                {"m.py": "x = 1\n"},
+                name != "GetTestResult",
+            )
+            for name in ("GetTestCase", "GetTest", "GetTestResult")
+        ),
         (
             {"app/py.py": PY.replace("def get", "@route\ndef get"), "m.py": USES},
             GET.replace("def get", "@route\ndef get"),

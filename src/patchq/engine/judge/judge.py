@@ -308,9 +308,14 @@ class Judge:
         *,
         undoing: bool = True,
     ) -> tuple[list[HunkHistory], tuple[Evidence, ...]]:
-        """The trails of the units, and what shows that they were not just merged."""
+        """The trails of the units, and what shows that they were not just merged.
+
+        Unless ``undoing``, that is asked only if all of them landed.
+        """
         trails = self._walker.follow(units, states, facts.entries, undoing=undoing)
         trails = self._hidden.find(trails, facts.case.applied, facts.entries)
+        if not undoing and not all(trail.has_landed for trail in trails):
+            return trails, ()
         places = {path: place.new for path, place in facts.placements.items()}
         standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
         moved = {item.trail.unit for item in standing}

@@ -28,7 +28,7 @@ from patchq.git.search import lines_with_texts
 from patchq.model.ids import TreeId
 
 _OF_MODULE = re.compile(
-    rb"(?:async\s+)?(?:def|class)\s+(?!__|[tT]est|pytest)([A-Za-z_]\w*)"
+    rb"(?:async\s+)?(?:def|class)\s+(?!__|[tT]est|pytest|\w+Test(?:s|Case)?\b)([A-Za-z_]\w*)"
     rb"|(?!__|pytest)([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)"
 )
 """A name of a module that others have to write: no test, which is found by its name."""
@@ -153,7 +153,8 @@ class Unused:
         own = {(place, name) for _, path, name in asked for place in (path, self._places.get(path))}
         beside = {posixpath.dirname(path) for path, _ in own if path}
         around = {posixpath.dirname(folder) for folder in beside}
-        for below in (beside, around, ()):
+        wider = {posixpath.dirname(folder) for folder in around}
+        for below in (beside, around, wider, ()):
             left = {word: of for word, of in words.items() if not users[of[0]]}
             if not left or (below and "" in below):
                 continue
