@@ -31,7 +31,7 @@ from patchq.steps import counted
 
 
 class HistoryWalker:
-    """Asks git about units along one span."""
+    """Merges units onto the commits between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -40,7 +40,7 @@ class HistoryWalker:
         self.fates = Fates(span)
 
     def states(self, units: Sequence[Unit], ours: Sequence[Entries]) -> list[MergeState]:
-        """The state of each unit on its own entries ``ours``, by the patch's paths."""
+        """The state of each unit merged onto the files ``ours`` (by the patch's paths)."""
         questions = [
             self.question(unit, entries) for unit, entries in zip(units, ours, strict=True)
         ]
@@ -58,10 +58,10 @@ class HistoryWalker:
         *,
         undoing: bool,
     ) -> list[HunkHistory]:
-        """The trail of each unit; ``final`` are the entries at the end, by the patch's paths.
+        """The history of each unit; ``final`` are the files on the new base, by the patch's paths.
 
-        Unless ``undoing``, all that counts is whether a unit landed: the commits that it collides
-        with, that took lines of it out or rewrote them are not looked for.
+        Unless ``undoing``, only the landing is looked for, and no commit that a unit conflicts with
+        or that took out or rewrote lines of it.
         """
         colliding = [undoing and end is MergeState.COLLIDES for end in ends]
         trails = [
@@ -79,9 +79,9 @@ class HistoryWalker:
         ]
 
     def _in_effect(self, trail: HunkHistory, final: Entries) -> HunkHistory:
-        """``trail``, marked if its lines stand and were switched off, or put on a condition.
+        """``trail``, marked as overruled if its lines are there but have no effect any more.
 
-        If they were edited since, that is asked of the last commit that has them as they landed.
+        If they were edited since, the last commit that has them as they landed is asked instead.
         """
         steps, last = trail.steps, last_empty(trail.steps)
         if trail.end is not MergeState.EMPTY:
@@ -103,9 +103,9 @@ class HistoryWalker:
         return replace(trail.without_effect, undone=by, how=how.value)
 
     def never_there(self, units: Sequence[Unit]) -> frozenset[str]:
-        """The paths of those of ``units`` whose new lines no commit between the bases has.
+        """The paths of ``units`` whose new lines no commit between the bases has.
 
-        Of a path that no commit touches nothing is said.
+        Paths that no commit touches are not among them.
         """
         asked = self._asked(units)
         states = self._glance(units, [(number, entries) for number, _, entries in asked])
@@ -120,7 +120,10 @@ class HistoryWalker:
     def _steps(
         self, units: Sequence[Unit], colliding: Sequence[bool]
     ) -> list[tuple[CommitState, ...]]:
-        """The states of each unit; of those ``colliding``, what each commit gives is asked too."""
+        """The state of each unit on each commit that touches its files.
+
+        Of a unit that is ``colliding`` on the new base, no state is left as ``NOT_EMPTY``.
+        """
         asked = self._asked(units)
         trails: list[list[CommitState]] = [[] for _ in units]
         states = self._glance(units, [(number, entries) for number, _, entries in asked])
@@ -131,7 +134,7 @@ class HistoryWalker:
         return self._confirmed(units, trails)
 
     def _asked(self, units: Sequence[Unit]) -> list[tuple[int, CommitInfo, Entries]]:
-        """The commits that touch the files of each unit, by number, and these files there."""
+        """The index of each unit with each commit that touches its files, and these files there."""
         paths = sorted({path for unit in units for path in unit.paths})
         commits = self._span.commits(paths)
         names = _names(paths, self._span, commits)
@@ -153,7 +156,7 @@ class HistoryWalker:
     def _glance(
         self, units: Sequence[Unit], asked: Sequence[tuple[int, Entries]]
     ) -> list[MergeState]:
-        """What the text shows of units by number, all of one file together."""
+        """The state of units (by index) on files, as :class:`TextCheck` tells without git."""
         files: dict[tuple[str, ...], list[int]] = {}
         for place, (number, _) in enumerate(asked):
             files.setdefault(units[number].paths, []).append(place)
@@ -171,9 +174,11 @@ class HistoryWalker:
         trails: Sequence[list[CommitState]],
         matters: Callable[[int, Sequence[CommitState]], bool],
     ) -> None:
-        """Ask git about the steps that the text does not show, and about those that it shows not to
-        be empty if it ``matters`` what else they are. Steps between which nothing near the unit was
-        edited are one question."""
+        """Ask git for the states that the text does not tell, and for those that are ``NOT_EMPTY``
+        if it ``matters`` what they are.
+
+        Steps with the same text near the unit are asked as one question.
+        """
         asked = [
             (number, place, step)
             for number, steps in enumerate(trails)
@@ -181,7 +186,7 @@ class HistoryWalker:
             if step.state is MergeState.UNKNOWN
             or (step.state is MergeState.NOT_EMPTY and matters(number, steps[:place]))
         ]
-        asked.sort(key=lambda item: item[2].commit.oid)  # the files of one commit are read once
+        asked.sort(key=lambda item: item[2].commit.oid)  # so that files of one commit are read once
         texts = TextCheck(self._objects)
         alike = [
             (number, texts.surroundings(units[number], step.entries)) for number, _, step in asked
@@ -194,7 +199,8 @@ class HistoryWalker:
     def _confirmed(
         self, units: Sequence[Unit], trails: Sequence[Sequence[CommitState]]
     ) -> list[tuple[CommitState, ...]]:
-        """``trails``, with git asked about the steps that a landing is read from."""
+        """``trails`` with the first and last empty state confirmed by git; all states are asked of
+        git if it does not confirm them."""
         telling = [
             (number, step) for number, steps in enumerate(trails) for step in _first_and_last(steps)
         ]
@@ -213,9 +219,9 @@ class HistoryWalker:
     def _ask(
         self, units: Sequence[Unit], steps: Sequence[tuple[int, CommitState]]
     ) -> list[MergeState]:
-        """What git says of each step of the unit with that number.
+        """The state by git of each step, given with the index of its unit.
 
-        A file that is as the whole patch leaves it has the unit.
+        If the files are as the whole patch leaves them, the unit is empty there.
         """
         open_ = [place for place, (n, s) in enumerate(steps) if s.entries != units[n].whole]
         found = self.states(
@@ -233,8 +239,8 @@ class HistoryWalker:
         return found
 
     def _trail(self, unit: Unit, steps: tuple[CommitState, ...], end: MergeState) -> HunkHistory:
-        """The trail by its steps alone: of one that landed and is not empty at the end, no trace
-        has been looked for yet."""
+        """The history as the states tell it. A unit that landed and is not empty on the new base
+        is untraced here: its lines have not been looked for yet."""
         if end is MergeState.COLLIDES and steps and steps[0].state is MergeState.EMPTY:
             steps = self._since_old(unit, steps)
         last = last_empty(steps)
@@ -249,9 +255,9 @@ class HistoryWalker:
         return HunkHistory(unit, steps, end, landed, fate, out)
 
     def _since_old(self, unit: Unit, steps: tuple[CommitState, ...]) -> tuple[CommitState, ...]:
-        """``steps``, but for those at first that are empty because the old base was so already.
+        """``steps`` without the first empty ones if the unit is empty on the old base already.
 
-        What takes out code that is only ours changes nothing of upstream, and cannot land.
+        A unit that takes out code which only a patch below added cannot land upstream.
         """
         old = {path: self._objects.file(self._span.old.tree, path) for path in unit.paths}
         if self.states([unit], [old]) != [MergeState.EMPTY]:
@@ -260,10 +266,10 @@ class HistoryWalker:
         return tuple(later)
 
     def _run_start(self, steps: Sequence[CommitState], last: int) -> int:
-        """Where the run of empty states that ends at ``last`` begins.
+        """The index at which the run of empty states that ends at ``last`` begins.
 
-        A commit of a side branch that had not got the change yet does not interrupt it, nor does
-        an edit on top that was taken back.
+        A commit of a side branch without the change does not interrupt it, nor does a later edit
+        that was undone.
         """
         first = last
         for number in reversed(range(last)):
@@ -281,11 +287,8 @@ class HistoryWalker:
         return first
 
     def _taken_out(self, landed: CommitState, later: Sequence[CommitState]) -> CommitInfo | None:
-        """The commit after which the unit applied again, having landed, and not since: a revert.
-
-        What collides at the end collides with what came after the revert, then. A subject that
-        quotes the landed one as reverted counts too.
-        """
+        """The commit that reverted the unit: one among ``later`` on which it applies again, or
+        whose subject says that it reverts the landing commit. None if there is none."""
         title = re.sub(r"(\s*\(#\d+\))+\s*$", "", landed.commit.subject)
         out = (
             step.commit
@@ -296,18 +299,18 @@ class HistoryWalker:
         return next(out, None)
 
     def question(self, unit: Unit, ours: Entries) -> MergeQuestion:
-        """What :meth:`states` asks of one unit."""
+        """The merge that :meth:`states` asks git for."""
         tree = partial(small_tree, self._objects)
         return MergeQuestion(tree(unit.before), tree(ours), tree(unit.after))
 
 
 def _follows_empty(_number: int, before: Sequence[CommitState]) -> bool:
-    """What is not empty tells something only after a step that is."""
+    """Whether the unit was empty on a commit ``before``: only then do other states matter."""
     return any(step.state is MergeState.EMPTY for step in before)
 
 
 def _first_and_last(steps: Sequence[CommitState]) -> list[CommitState]:
-    """The first and the last step on which the unit is empty."""
+    """The first and the last step on which the unit is empty, none if there is none."""
     empty = [step for step in steps if step.state is MergeState.EMPTY]
     return [empty[0], empty[-1]] if empty else []
 
@@ -329,7 +332,7 @@ def _state(unit: Unit, ours: Entries, ours_tree: TreeId, merged: str | None) -> 
 def _names(
     paths: Sequence[str], span: UpstreamRange, commits: Sequence[CommitInfo]
 ) -> dict[str, set[str]]:
-    """Every name each path has between the bases; never one that is another of ``paths``."""
+    """Every name of each path between the bases; never one that is another of ``paths``."""
     names = {path: {path, span.place(path).new or path} for path in paths}
     renames = [
         (touch.old, touch.new)

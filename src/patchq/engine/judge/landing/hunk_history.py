@@ -1,4 +1,4 @@
-"""What a unit of a patch was on each commit between two bases, and what became of it."""
+"""The state of a unit of a patch on each commit between two bases, and what became of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORKFLOWS = (".github/workflows/", ".forgejo/workflows/", ".gitea/workflows/")
 
 @dataclass(frozen=True)
 class CommitState:
-    """A unit at one commit."""
+    """The state of a unit on one commit, with its files there."""
 
     commit: CommitInfo
     state: MergeState
@@ -28,21 +28,21 @@ class CommitState:
 class LandedState(Enum):
     """What became of a unit after the last commit on which it was empty."""
 
-    NEVER = "never"  # there was no such commit
-    THERE = "there"  # edited since perhaps, but its lines show it
-    REWRITTEN = "rewritten"  # upstream put other code, with their words, in place of its lines
-    HALF = "half"  # part of its lines was taken out again
-    UNTRACED = "untraced"  # rewritten beyond recognition, or taken out: nobody can tell
-    GONE = "gone"  # all of its lines were taken out again, together with others
-    UNDONE = "undone"  # taken out again
-    OTHER_MODE = "other mode"  # its lines stand, in a file that has not got the mode it gives it
-    OVERRULED = "overruled"  # its lines stand, but were switched off or put on a condition
-    ELSEWHERE = "elsewhere"  # only moved: what the unit takes out stands in another place
+    NEVER = "never"  # it was empty on no commit
+    THERE = "there"  # perhaps edited since, but its lines are there
+    REWRITTEN = "rewritten"  # its lines were replaced by other code that has their words
+    HALF = "half"  # part of its lines was removed again
+    UNTRACED = "untraced"  # rewritten beyond recognition, or removed: not known
+    GONE = "gone"  # all of its lines were removed again, together with others
+    UNDONE = "undone"  # it was reverted
+    OTHER_MODE = "other mode"  # its lines are there, in a file without the mode that it sets
+    OVERRULED = "overruled"  # its lines are there, but have no effect any more
+    ELSEWHERE = "elsewhere"  # what the unit removes was only moved
 
 
 @dataclass(frozen=True)
 class OtherMode:
-    """A file at the end with the mode that it was to have, and the one that it has."""
+    """A file on the new base with the mode that the patch sets, and the one that it has."""
 
     path: str
     wanted: str
@@ -51,11 +51,12 @@ class OtherMode:
 
 @dataclass(frozen=True)
 class HunkHistory:
-    """A unit from the old base to the new one: at each commit that touches it, and at the end.
+    """A unit from the old base to the new one: at each commit that touches its files, and at the
+    ``end``.
 
-    ``undone`` is the commit that took it out again or rewrote it, or part of it, if one did;
-    ``how`` says what it did about lines that stand, ``modes`` are what its files lack, if that is
-    their mode.
+    ``undone`` is the commit that removed or rewrote all or part of it, None if there is none or it
+    is not known; ``how`` says why lines that are there have no effect; ``modes`` are the files that
+    lack the mode it sets.
     """
 
     unit: Unit
@@ -69,7 +70,7 @@ class HunkHistory:
 
     @property
     def has_landed(self) -> bool:
-        """Upstream has the unit: it is empty at the end, or landed and its lines show it."""
+        """Whether upstream has the unit: it is empty at the end, or its lines are there."""
         if self.end is MergeState.EMPTY:
             return self.fate not in (
                 LandedState.ELSEWHERE,
@@ -80,7 +81,7 @@ class HunkHistory:
 
     @property
     def once_landed(self) -> bool:
-        """Upstream took the unit; whether it still has it, the lines do not tell."""
+        """Whether upstream took the unit, and its lines do not show that it still has it."""
         if self.end is MergeState.EMPTY:
             return self.fate in (LandedState.OVERRULED, LandedState.OTHER_MODE)
         return self.fate in (
@@ -94,19 +95,19 @@ class HunkHistory:
 
     @property
     def only_moved(self) -> HunkHistory:
-        """The same, if what the unit takes out stands in another place."""
+        """This history, marked: what the unit removes was only moved."""
         return replace(self, fate=LandedState.ELSEWHERE)
 
     @property
     def without_effect(self) -> HunkHistory:
-        """The same, if the lines of the unit do nothing any more."""
+        """This history, marked: the lines of the unit have no effect any more."""
         return replace(self, end=MergeState.EMPTY, fate=LandedState.OVERRULED)
 
     @property
     def ended_by(self) -> CommitInfo | None:
-        """The commit from which on the unit is in the state it has at the end.
+        """The commit since which the unit is in its state at the end, None if none is known.
 
-        Of a merge that brought it into this state, it is the commit that was merged.
+        If a merge commit brought that state, this is the commit that was merged.
         """
         found = None
         for number in reversed(range(len(self.steps))):
@@ -121,9 +122,9 @@ class HunkHistory:
 
 
 def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) -> HunkHistory:
-    """``trail``, marked if upstream has its lines in a file that nothing reads any more.
+    """``trail``, marked as without effect if its file was renamed so that nothing reads it.
 
-    ``places`` are the paths on the new base: ``main.c.disabled`` is not compiled.
+    ``places`` are the paths on the new base; ``main.c.disabled`` is not compiled.
     """
     new = [(path, places.get(path)) for path in trail.unit.paths]
     lost = any(after and _is_put_aside(path, after) for path, after in new)
@@ -131,8 +132,8 @@ def without_lost_source(trail: HunkHistory, places: Mapping[str, str | None]) ->
 
 
 def _is_put_aside(path: str, new: str) -> bool:
-    """Whether a file got a name by which it is no source, or another suffix behind its own, or
-    left the directory that workflows are read from."""
+    """Whether the new name is that of no source file, has a suffix after the old one, or is outside
+    of the directory that workflows are read from."""
     if path.startswith(_WORKFLOWS) and not new.startswith(_WORKFLOWS):
         return True
     if family(path) is not Family.OTHER:
@@ -147,7 +148,7 @@ def last_empty(steps: Sequence[CommitState]) -> int | None:
 
 
 def entry_before(objects: Objects, step: CommitState, path: str) -> Entry | None:
-    """The file of a patch's ``path`` as it was before the commit of a step."""
+    """The file of the patch's ``path`` before the commit of a step."""
     commit, entry = step.commit, step.entries.get(path)
     names = [t.old for t in commit.touches if objects.file(commit.tree, t.new) == entry]
     trees = [objects.commit_tree(parent) for parent in commit.parents[:1]]

@@ -1,9 +1,8 @@
-"""Does a file that a landed one takes in give what its lines say another meaning?
+"""Whether an included file redefines a name that landed lines use or set.
 
-A header may make a macro of what a line uses; a script that is read further down may set the
-variable that a line sets; a module of Python may have the name, if a star takes all of its names.
-Asked of files that upstream changed since, or takes in newly. A macro of a name that nothing said
-before the patch came late, and changes nothing.
+A header may define a macro of a name that a line uses; a script sourced further down may set the
+variable again; a star import may rebind the name. Only files that upstream changed or included
+since the landing count. If only the patch uses a name, a macro of it was just added later.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from patchq.git.search import count_part, files_with_words
 from patchq.model.ids import TreeId
 
 _KNOWN_END = re.compile(r"[^\s\"'`$(){}]*$")
-"""What is known of a path behind the last variable in it."""
+"""The part of a path after the last variable in it."""
 _STAR = re.compile(rb"\bimport[ \t]*\*")
 _OF_OTHERS = re.compile(r"bin/activate$|\.cargo/env$")
-"""Scripts that are in no tree, and set variables of their own."""
+"""Scripts of other tools, which are in no tree and set variables of their own only."""
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file that another one takes in: its path, or what it is called there if it has none."""
+    """An included file: its path, or the name that it is included by if it is not in the tree."""
 
     path: str
     entry: Entry | None
 
 
 class Included:
-    """Looks for them on one span."""
+    """Finds names that included files redefine between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -50,9 +49,9 @@ class Included:
     def find(
         self, trails: Sequence[HunkHistory], places: Mapping[str, str | None]
     ) -> Iterator[UnusedName]:
-        """What the landed ones of ``trails`` use or set, and such a file gives another meaning.
+        """The names that landed units among ``trails`` use or set and an included file redefines.
 
-        ``places`` are the paths on the new base, by the patch's own.
+        ``places`` maps the patch's paths to those on the new base.
         """
         own = {each for pair in places.items() for each in pair if each}
         for trail in trails:
@@ -86,7 +85,7 @@ class Included:
                 yield UnusedName(trail, name, commit=commit, maker=has[-1].path)
 
     def _was_said(self, found: UnusedName, path: str, own: set[str]) -> bool:
-        """Whether anything but the patch says a name, on the tree that this landed in."""
+        """Whether more than the patch, with its paths ``own``, uses a name where it landed."""
         if count_part(found.name.encode(), self._objects.blob(found.trail.unit.before[path])):
             return True
         then, _ = as_landed(found.trail, path, self._span)
@@ -96,7 +95,7 @@ class Included:
     def _taken_in(
         self, tree: TreeId, text: bytes, paths: tuple[str, str], name: str
     ) -> Iterator[_File]:
-        """The files that a text at one of ``paths`` takes in, and that may remake ``name``."""
+        """The files that a text at one of ``paths`` includes and that may redefine ``name``."""
         names = file_lines(paths[0], text).names
         for said in names.taken_in(name):
             file = self._file(tree, said, paths)
@@ -104,7 +103,7 @@ class Included:
                 yield file
 
     def _file(self, tree: TreeId, said: str, paths: tuple[str, str]) -> _File:
-        """The file that ``said`` names: beside the one that says it, or the only one so called."""
+        """The file included as ``said``: relative to one of ``paths``, or the only one so named."""
         end = match[0].lstrip("./") if (match := _KNOWN_END.search(said)) else ""
         beside = [posixpath.normpath(posixpath.join(posixpath.dirname(p), said)) for p in paths]
         called = self._by_name.get(posixpath.basename(end), ()) if end else ()
@@ -118,15 +117,15 @@ class Included:
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[str]]:
-        """The files of the new base by the last part of their path."""
+        """The paths of the new base by file name."""
         found: dict[str, list[str]] = {}
         for path, _ in self._objects.walk(self._span.new.tree):
             found.setdefault(posixpath.basename(path), []).append(path)
         return found
 
     def _remakes(self, file: _File, name: str) -> bool:
-        """Whether a file gives ``name`` another meaning, on no condition; of a script that is not
-        in the tree nobody knows."""
+        """Whether a file redefines ``name`` unconditionally; a script that is not in the tree is
+        taken to do so."""
         if file.entry is None:
             return not _OF_OTHERS.search(file.path)
         text = self._objects.blob(file.entry)
@@ -138,7 +137,7 @@ class Included:
         return any(not each.block for each in names.taking(name))
 
     def _since(self, file: _File, paths: tuple[str, str], name: str) -> CommitInfo | None:
-        """The commit since which a file is taken in, and remakes ``name``."""
+        """The commit since which a file is included and redefines ``name``."""
 
         def holds(commit: CommitInfo) -> bool:
             texts = (self._objects.content(commit.tree, path) for path in paths)

@@ -1,11 +1,10 @@
-"""Did upstream take lines out, or only move them?
+"""Whether upstream removed lines, or only moved them.
 
-A hunk that takes lines out merges to nothing wherever they no longer stand in their place, also
-where upstream moved them a few lines down, or to another file. What the hunk was to take out is
-there all the same, and to retire it would lose it in silence. So where a merge says that upstream
-has a hunk, its removed lines are looked for: in the file as it is now, and, for a hunk that adds
-nothing by which upstream's taking it could be known, in the whole tree and in the commit that took
-them away.
+A hunk that removes lines merges to nothing if they are not in their place any more, also if
+upstream moved them down the file or to another one. Retiring it would lose the removal. So if a
+merge says that upstream has a hunk, its removed lines are searched for: in the file on the new base
+and, if the hunk adds no line that shows that upstream took it, in the whole tree and in the commit
+that removed them.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from patchq.steps import counted
 
 @dataclass(frozen=True)
 class StillThere:
-    """Lines that a hunk takes out and that stand elsewhere on the new base, with the files.
+    """Lines that a hunk removes and that are elsewhere on the new base, with the files.
 
-    Without lines, none says enough to look for, or they stand there in other words: a ``share`` of
-    them, names aside. ``back`` is the commit that put the first of them
-    there, if it is known and another than the one that took it out.
+    Without ``lines``, they are too short to be searched for, or a ``share`` of them is there under
+    other names. ``back`` is the commit that added the first line there, if it is known and not the
+    one that removed it.
     """
 
     trail: HunkHistory
@@ -57,14 +56,14 @@ class StillThere:
 
 @dataclass(frozen=True)
 class _Change:
-    """The lines that a unit takes out and adds, stripped, each with how often."""
+    """The stripped lines that a unit removes and adds, counted."""
 
     removed: Counter[bytes]
     added: Counter[bytes]
 
 
 class Removals:
-    """Looks for what the units of one patch take out.
+    """Searches for the lines that the units of one patch remove.
 
     ``ours`` are the files on the new base by the patch's own paths, ``places`` their paths there.
     """
@@ -80,14 +79,14 @@ class Removals:
         self._changes: dict[Unit, _Change] = {}
 
     def standing(self, trails: Sequence[HunkHistory]) -> tuple[StillThere, ...]:
-        """What upstream seems to have by ``trails``, though the lines taken out still stand."""
+        """The units of ``trails`` that merge to nothing though the lines they remove are there."""
         empty = [trail for trail in trails if trail.end is MergeState.EMPTY]
         here = [
             found for trail in counted(empty, "lines taken out") if (found := self._beside(trail))
         ]
         moved = {found.trail.unit for found in here}
         telling = [trail for trail in empty if any(map(is_telling, self._change(trail).added))]
-        # where upstream took what the patch adds, it took in the same commit what belongs to it
+        # a commit that took lines which the patch adds took its removals too
         taken = {trail.landed.oid for trail in telling if trail.landed}
         known = moved | {trail.unit for trail in telling}
         silent = [
@@ -101,7 +100,7 @@ class Removals:
         return (*here, *elsewhere, *filter(None, map(self._in_other_words, left)))
 
     def _beside(self, trail: HunkHistory) -> StillThere | None:
-        """The lines that stand in the file more often than the patch would leave them."""
+        """The removed lines that are in the file more often than with the patch applied."""
         removed = list(filter(is_telling, self._change(trail).removed))
         for path in trail.unit.paths:
             entry = self._applied.after.get(path, trail.unit.after.get(path))
@@ -121,10 +120,10 @@ class Removals:
         return None
 
     def _short_beside(self, trail: HunkHistory, path: str, then: bytes, now: bytes) -> list[bytes]:
-        """The same of lines that say too little to be looked for in a whole tree.
+        """The same for lines that are too short to be searched for in a whole tree.
 
-        So little tells only if nothing else does: where the hunk adds nothing by which upstream's
-        taking it is known. The least is enough in the definition that it was taken from.
+        None if the hunk adds a line that shows that upstream took it. In the definition that it was
+        removed from, any word counts.
         """
         change = self._change(trail)
         if any(map(is_telling, change.added)):
@@ -157,19 +156,19 @@ class Removals:
         return None if back is None or landed is None or back.oid == landed.oid else back
 
     def _counter(self, trail: HunkHistory) -> Callable[[bytes, bytes], int]:
-        """How a line that a unit takes out is counted in a text.
+        """A function that counts a removed line in a text.
 
-        Where the unit adds nothing that shows whether upstream took it, in longer lines too.
+        If the unit adds no line that shows whether upstream took it, parts of lines count too.
         """
         if any(map(is_telling, self._change(trail).added)):
             return count_line
         return lambda line, text: max(count_line(line, text), count_part(core(line), text))
 
     def _added_later(self, trail: HunkHistory, path: str, then: bytes) -> frozenset[bytes]:
-        """The removed lines that went when the unit landed, and that later code has again.
+        """The removed lines that the landing removed and that other definitions got again since.
 
-        Code of another definition, that is: in its own, a line has come back. Where others had been
-        put before the unit landed, its commit shows by itself that it took the line out.
+        In its own definition, the line has come back, and is not among them. If the line was
+        elsewhere before the landing already, the commit itself shows that it removed one.
         """
         landed = next((step for step in trail.steps if step.commit == trail.landed), None)
         region = changed_region(trail.unit, self._objects)
@@ -196,7 +195,8 @@ class Removals:
         )
 
     def _within(self, name: str | None, path: str, entry: Entry | None) -> bytes | None:
-        """The lines of a definition, or (None) outside of all; None if they cannot be told."""
+        """The text of the definition ``name`` (None: of what is outside of all), None if the file
+        cannot be parsed or lacks it."""
         content = self._objects.blob(entry)
         known = outline(path, content)
         if known is None or not (name is None or name in known.names):
@@ -252,7 +252,8 @@ class Removals:
         return StillThere(trail, lines, files, back)
 
     def _in_its_commit(self, trail: HunkHistory, removed: Iterable[bytes]) -> Iterator[StillThere]:
-        """Whether the commit that took the lines away put them elsewhere, for all that is known."""
+        """``trail`` with those of the ``removed`` lines that the landing commit added elsewhere;
+        with none if that commit is not known."""
         saying = tuple(filter(None, removed))
         if not saying:
             return
@@ -265,10 +266,10 @@ class Removals:
             yield StillThere(trail, lines)
 
     def _in_other_words(self, trail: HunkHistory) -> StillThere | None:
-        """Code that a unit takes out, if upstream has the same since under other names.
+        """The code that a unit removes, if upstream has it again under other names.
 
-        A definition, and what a file held, is looked for in all that is new; a part of one only in
-        what the commit added that took it out.
+        Whole definitions and files are compared with all that is new on the new base, parts of them
+        only with what the landing commit added.
         """
         span, (path, *more) = self._span, trail.unit.paths
         before, after = (self._objects.blob(s[path]) for s in (trail.unit.before, trail.unit.after))
@@ -286,7 +287,7 @@ class Removals:
                 trees = self._objects.commit_tree(trail.landed.parents[0]), trail.landed.tree
         for text in texts:
             piece = Piece(tokenize(kind, text))
-            # what the unit itself puts there again it does not take out
+            # a unit that adds the code again does not remove it
             if piece.size < TELLING or _share(kind, piece, own) >= FOUND_RENAMED:
                 continue
             for file, fresh in fresh_code(span.store, *trees).like(kind, text):
@@ -307,15 +308,14 @@ class Removals:
         return self._changes[unit]
 
     def _edited(self, before: Entry | None, after: Entry | None) -> list[list[bytes]]:
-        """The lines of two versions of a file, stripped, but for those that both begin and end
-        with."""
+        """The stripped lines of two versions of a file, without their common head and tail."""
         old, new = (split_lines(self._objects.blob(entry)) for entry in (before, after))
         head, tail = common_ends(old, new)
         return [[line.strip() for line in side[head : len(side) - tail]] for side in (old, new)]
 
 
 def _definition_of(region: Region | None) -> str | None:
-    """The name of the definition around some lines, None if they are outside of all."""
+    """The name of the definition around a region, None if it is outside of all."""
     known = outline(region.path, b"".join(region.lines)) if region else None
     if region is None or known is None:
         return None
@@ -324,13 +324,13 @@ def _definition_of(region: Region | None) -> str | None:
 
 
 def _share(kind: Family, piece: Piece, tokens: Tokens) -> float:
-    """How much of a piece some code holds, under its own names or under others."""
+    """The share of a piece that is in some code, under the same names or others."""
     figures = piece.within(tokens)
     return max(figures.exact, figures.renamed if kind is not Family.OTHER else 0)
 
 
 def _definitions_gone(path: str, before: bytes, after: bytes) -> list[bytes]:
-    """The definitions that an edit takes out of a file, those around others left out."""
+    """The texts of the innermost definitions that an edit removes."""
     old, new = outline(path, before), outline(path, after)
     if old is None or new is None:
         return []

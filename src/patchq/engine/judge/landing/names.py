@@ -1,7 +1,7 @@
-"""Which names the lines of a file are about, and which of these another line has taken.
+"""The names that the lines of a file bind or belong to, and whether other lines rebind them.
 
-A line may stand as it landed while what it is part of is defined anew further down, or while its
-function became ``old_…`` and another one has its name.
+An unchanged line has no effect if the function around it is defined again further down, or was
+renamed to ``old_…`` while another one got its name.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from patchq.engine.languages.tokens import Family, family
 
 
 class FileNames:
-    """The names that a file binds."""
+    """The names that a file binds, if its language is read; "around" a line (0-based) are those
+    whose definition includes it."""
 
     def __init__(self, path: str, text: bytes):
         self._path = path
         self._text = text
 
     def keeps(self, number: int, now: FileNames, place: int) -> bool:
-        """Whether what a line was part of has its names yet, as far as anything has, and they
-        stand for it where the line is at ``place`` now."""
+        """Whether the names around a line still mean the same at ``place`` in ``now``: none of them
+        is bound by other lines instead, and no more lines rebind them."""
         before, after = self._around(number), now._around(place)
         left = {each.name for each in after}
         return not any(
@@ -50,7 +51,7 @@ class FileNames:
         ) and now._taken(place, after, self) <= self._taken(number, before, self)
 
     def written_out(self, number: int) -> set[str]:
-        """The names of what a line is part of, or binds, if what uses it has to write them."""
+        """The names around a line, in languages in which a user of a name has to write it."""
         if _reader(self._path, self._text) not in (
             bound_in_c,
             bound_in_cmake,
@@ -62,37 +63,38 @@ class FileNames:
         return {name for name in found if _WRITTEN.fullmatch(name)}
 
     def has(self, name: str) -> bool:
-        """Whether the file binds what others write as ``name``."""
+        """Whether the file binds ``name``, as other files write it."""
         return any(_symbol(each.name) == name for each in self._bound)
 
     def _around(self, number: int) -> list[Bound]:
         return [each for each in self._bound if each.holds and each.first <= number <= each.last]
 
     def uses(self, number: int) -> set[str]:
-        """What a line says in C that a macro may make something else of."""
+        """The words of a line of C, outside of strings and comments, that a macro may redefine."""
         if family(self._path) is not Family.C:
             return set()
         return set(_WORD.findall(_NO_CODE.sub("", self._lines[number])))
 
     @property
     def are_known(self) -> bool:
-        """Whether files of this kind are read."""
+        """Whether files of this language are read."""
         return _reader(self._path, self._text) is not None
 
     @property
     def is_script(self) -> bool:
-        """Whether a shell or Python reads the file: what it takes in may be in no tree."""
+        """Whether the file is shell or Python: what these include may not be in the tree."""
         return _reader(self._path, self._text) in (bound_in_shell, bound_in_python)
 
     def lent(self, number: int) -> set[str]:
-        """What a line uses or sets that a file may remake which this one takes in."""
+        """The names that a line uses or sets and that an included file may redefine."""
         readers = (bound_in_cmake, bound_in_make, bound_in_shell, bound_in_python)
         if _reader(self._path, self._text) not in readers:
             return self.uses(number)
         return {each.name for each in self._around(number) if _WORD.fullmatch(each.name)}
 
     def taken_in(self, name: str) -> Iterator[str]:
-        """The files that are taken in on no condition, by a shell below what sets ``name``."""
+        """The files that are included unconditionally; if not C, only below a line that binds
+        ``name``."""
         is_c = family(self._path) is Family.C
         own = () if is_c else [each for each in self._by_name.get(name, ()) if each.holds]
         for each in self._takes_in:
@@ -100,12 +102,12 @@ class FileNames:
                 yield each.name.removeprefix(TAKES_IN)
 
     def taking(self, name: str) -> list[Bound]:
-        """What makes something else of a name, for all: in C a macro, or the end of one."""
+        """The bindings that replace a name for all users; in C, its macros and ``#undef``."""
         return [each for each in self._takers.get(name, ()) if each.replaces and not each.command]
 
     def _taken(self, number: int, around: Sequence[Bound], then: FileNames) -> int:
-        """How often other lines take one of these names, for all or for a command that was there
-        ``then``; or, by a macro, what the line uses."""
+        """How many bindings replace a name of ``around`` (if for one command, one that ``then`` has
+        too), plus, in C, how many macros redefine what the line uses."""
         taken = sum(
             other.takes(each) and (not other.command or other.command in then._commands)
             for each in around
@@ -114,7 +116,7 @@ class FileNames:
         return taken + (self._remade(number, around) if family(self._path) is Family.C else 0)
 
     def _remade(self, number: int, around: Sequence[Bound]) -> int:
-        """How many macros there are of what a line uses, above it, or of the function around it."""
+        """How many macros redefine a name that a line of C uses, or the function around it."""
         functions = {each.name for each in around if not each.replaces}
         in_macro = len(functions) < len(around)
         block = {part[0] for part in parts(self._text)[number]}
@@ -141,7 +143,7 @@ class FileNames:
 
     @cached_property
     def _takers(self) -> Mapping[str, Sequence[Bound]]:
-        """The same; of C, the directives alone, for which no definition has to be read."""
+        """The bindings that may replace others, by name; of C the directives, without parsing."""
         is_c = family(self._path) is Family.C
         return _by_name(macros_in_c(self._text)) if is_c else self._by_name
 
@@ -152,7 +154,7 @@ class FileNames:
 
     @cached_property
     def _commands(self) -> frozenset[str]:
-        """The words of a script, the commands among them; those of make with a colon behind."""
+        """The words of a script, among them its commands."""
         return frozenset(_COMMAND.findall(self._text.decode("latin-1")))
 
     @cached_property
@@ -171,11 +173,11 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _NO_CODE = re.compile(r"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
 _COMMAND = re.compile(r"[^\s;&|()]+(?:\([^\s()]+\))?")
 _WRITTEN = re.compile(r"[\w.+-]+", re.ASCII)
-"""A name that is not made of others: ``${prefix}_sources`` is."""
+"""A name that contains no variable: not ``${prefix}_sources``."""
 
 
 def _symbol(name: str) -> str:
-    """A name as others write it."""
+    """A bound name as other files write it: without scope, arguments and colon."""
     return name.rpartition("::")[2].split(" ")[0].rstrip("():")
 
 

@@ -1,9 +1,8 @@
-"""What is left of a change that landed, if upstream edited the lines again.
+"""How much is left of a change that landed, if upstream edited its lines since.
 
-Neither a clean merge nor a clean removal tells then whether upstream still has it, so its lines
-are followed, one by one, from the file as it landed to the file at the end: each must stand, in
-its place or another, or have become one that grew from it. A line that only went is lost, and so
-is the change, in part: its other lines prove nothing for this one.
+Neither merging nor reverting it tells then, so each of its lines is followed from the file as it
+landed to the file on the new base: it must be there, in its place or moved, or have become a line
+that contains it. If one line is gone, part of the change is: the others prove nothing for it.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ class Survival(Enum):
     """How much of a change is left."""
 
     WHOLE = "whole"
-    REWRITTEN = "rewritten"  # all code that went was replaced by other code with its words
+    REWRITTEN = "rewritten"  # what is gone was replaced by other code with its words
     PART = "part"
     NONE = "none"
 
 
 def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival:
-    """How much of a change to the file ``path`` shows in ``final``.
+    """How much of a change to the file ``path`` is left in ``final``.
 
-    ``landed`` is the file as the change left it upstream, ``without`` the same but for the change.
-    Of a change that only takes lines out nothing is left to be seen.
+    ``landed`` is the file of the landing commit, ``without`` the same with the change reverted.
+    ``NONE`` is left of a change that only removes lines.
     """
     c = _compare(path, without, landed, final)
     then, now, added, shifted, removed = c.then, c.now, c.added, c.shifted, c.removed
@@ -94,10 +93,7 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
 
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
-    """Whether all of the change is left.
-
-    If one of its lines has nothing to have become, by text alone, definitions need not be read.
-    """
+    """Whether :func:`survival` is ``WHOLE``; told without parsing if the text of a line is gone."""
     c = _compare(path, without, landed, final)
     fresh = {c.now[place] for place in c.fresh}
     for edit in c.later:
@@ -111,8 +107,8 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
 
 
 def taken_out(path: str, without: bytes, landed: bytes, final: bytes) -> frozenset[bytes]:
-    """The lines of a change that only adds some, if none stands anywhere in the file, nor did other
-    code with their words take their place; else none."""
+    """The lines of a change that only adds lines, if all were removed: none is anywhere in
+    ``final``, and no code with their words replaced them. Else none."""
     c = _compare(path, without, landed, final)
     lines = {c.then[number] for number in c.added}
     lines = set(filter(is_telling, lines)) or lines
@@ -123,7 +119,11 @@ def taken_out(path: str, without: bytes, landed: bytes, final: bytes) -> frozens
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A file as a change landed, beside the file later; all lines are numbers, but ``removed``."""
+    """A file as a change landed, and ``now``, with the edits that came ``later``.
+
+    ``added`` are the numbers of the lines that the change added, ``shifted`` of these the ones that
+    it only indented; ``removed`` are the texts of those that it removed.
+    """
 
     then: FileLines
     now: FileLines
@@ -134,12 +134,12 @@ class _Comparison:
 
     @property
     def lost(self) -> set[int]:
-        """The lines of then that were edited since."""
+        """The numbers of the lines of ``then`` that were edited since."""
         return {number for edit in self.later for number in range(edit.first, edit.end)}
 
     @property
     def fresh(self) -> set[int]:
-        """The lines of now that are new."""
+        """The numbers of the lines of ``now`` that are new."""
         return {number for edit in self.later for number in edit.lines}
 
 
@@ -148,7 +148,7 @@ def _compare(path: str, without: bytes, landed: bytes, final: bytes) -> _Compari
     made = old.became(then, indented=True)
     taken = {old[n] for edit in made for n in range(edit.first, edit.end) if _says(old[n])}
     added = {n for edit in made for n in edit.lines if _says(then[n])}
-    # of a line that was only indented otherwise, the indentation is what landed
+    # what landed of a line that was only indented is its indentation
     shifted = {number for number in added if then[number] in taken}
     removed = taken - {then[number] for number in shifted}
     return _Comparison(
@@ -161,15 +161,15 @@ def _is_near(edit: LineChange, other: LineChange) -> bool:
 
 
 def _near(edit: LineChange, later: Sequence[LineChange]) -> list[int]:
-    """The new lines close to an edit."""
+    """The numbers of the new lines at most ``NEAR`` lines from an edit."""
     return sorted(n for other in later if _is_near(edit, other) for n in other.lines)
 
 
 def _is_rewritten(gone: Collection[int], c: _Comparison) -> bool:
-    """Whether upstream developed the lines ``gone`` further, so that none was just taken out.
+    """Whether upstream replaced the lines ``gone``, rather than just removed one.
 
-    Code stands in the place of each, in the same definition and with a word of it; all words, and
-    all that it compares and denies, are in the new code of the file. A comment does nothing.
+    Each has new code in its place, in the same definition and with one of its words; all of its
+    words, comparisons and negations are in the new code of the file. Comments do not count.
     """
     running = sorted(c.then.live.intersection(gone)) if c.then.live else sorted(gone)
     new = [n for n in c.fresh if not c.now.live or n in c.now.live]
@@ -190,8 +190,8 @@ def _compares(lines: Iterable[bytes]) -> Counter[bytes]:
 
 
 def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> set[int]:
-    """The lines ``near`` that grew from ``line``, by number: one that looks like it, and more so
-    than like any line that the change took out, or those that it was joined with."""
+    """The numbers of the lines ``near`` that ``line`` became: the one most like it, if more so than
+    like any line that the change removed; else those that contain it."""
     alike = {number: _likeness(line, other) for number, other in near.items()}
     best = max(alike, key=lambda number: alike[number], default=None)
     if best is not None and _looks_grown(line, near[best], removed):
@@ -201,7 +201,7 @@ def _grown(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -
 
 
 def _may_grow(line: bytes, near: Mapping[int, bytes], removed: Collection[bytes]) -> bool:
-    """Whether :func:`_grown` finds anything for some of ``near``."""
+    """Whether :func:`_grown` may find a line among some of ``near``."""
     joined = _joined_with(line)
     return any(
         _looks_grown(line, other, removed) or (joined and joined.search(compact(other)))
@@ -219,14 +219,14 @@ def _looks_grown(line: bytes, other: bytes, removed: Collection[bytes]) -> bool:
 
 
 def _joined_with(line: bytes) -> re.Pattern[bytes] | None:
-    """What shows in the text of a line that this one is part of it; None if it is too short."""
+    """A pattern that finds ``line`` as a part of a compact line; None if it is too short."""
     text = compact(line)
     whole = rb"(?<!\w)" + re.escape(text) + rb"(?!\w)"
     return re.compile(whole) if len(text) > 3 else None
 
 
 def _says_the_same(line: bytes, grown: bytes) -> bool:
-    """Whether what a line compares, denies and sets to fixed values was left as it was."""
+    """Whether ``grown`` has the same comparisons and negations, and all constants of ``line``."""
     then, now = (Counter(_COMPARES.findall(text)) for text in (line, grown))
     values, new = (Counter(_VALUES.findall(text)) for text in (line, grown))
     return then == now and values <= new
@@ -235,9 +235,9 @@ def _says_the_same(line: bytes, grown: bytes) -> bool:
 def _moved(
     number: int, then: FileLines, now: FileLines, fresh: set[int], added: Collection[int]
 ) -> list[int]:
-    """Where a line that says enough stands now, together with code around it.
+    """The new places of a line that is long enough, with a neighbour that it already had.
 
-    The same line in other code is another line: that one may be what a second fix brought.
+    The same line in other code is another line, perhaps that of another fix.
     """
     places = fresh if is_telling(then[number]) else ()
     return [
@@ -252,7 +252,7 @@ def _moved(
 def _goes_along(
     number: int, place: int, step: int, then: FileLines, now: FileLines, added: Collection[int]
 ) -> bool:
-    """Whether the next telling line, on one side, that the change did not add stands there too."""
+    """Whether the lines on one side are the same up to one that the change did not add."""
     while then[number] == now[place] and 0 <= number < len(then.bare):
         if number not in added and is_telling(then[number]):
             return True
@@ -261,7 +261,7 @@ def _goes_along(
 
 
 def _around(added: Iterable[int], later: Sequence[LineChange], now: FileLines) -> set[bytes]:
-    """The lines that were put close to those ``added``."""
+    """The texts of the lines that edits put close to those ``added``."""
     return {
         now[place]
         for edit in later
@@ -272,7 +272,7 @@ def _around(added: Iterable[int], later: Sequence[LineChange], now: FileLines) -
 
 @lru_cache(maxsize=4096)
 def _likeness(one: bytes, other: bytes) -> float:
-    """How alike two lines are; 0 if it is certainly less than what counts."""
+    """The similarity of two lines, 0 if it is certainly less than ``_ALIKE``."""
     matcher = SequenceMatcher(None, one.decode("latin-1"), other.decode("latin-1"))
     if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE:
         return 0

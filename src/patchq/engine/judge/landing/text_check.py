@@ -1,8 +1,8 @@
-"""What a merge of one unit would give, where a glance at the text is enough.
+"""What merging one unit would give, if the text alone tells.
 
-A commit mostly edits other parts of a file than the hunk in question. If the hunk's old text
-stands in the file just once, context and all, and its new text does not, the hunk applies; the
-other way round, the file has it. Everything else is for git's merge to say.
+Most commits edit other parts of a file than the hunk in question. If the hunk's old text, with
+context, is in the file exactly once and its new text is not, the hunk applies; the other way round,
+the file has it. Anything else is left to git's merge.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from patchq.recent import Recent
 _CONTEXT = 3
 _RUN = 5
 _FAR = (10, 25, 60, 120)
-"""A run of so many lines, so many lines from a hunk, shows where its surroundings end."""
+"""Distances in lines from a hunk at which a run of lines may mark the end of its surroundings."""
 _START = b"\0\n"
 _END = b"\0"
 _HELD = 8 << 20
-"""So many bytes of files are held: what is asked about one commit is asked together."""
+"""How many bytes of files are kept: questions about one commit come together."""
 _NO_LINES = (GITLINK_MODE, SYMLINK_MODE)
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """The two sides of a hunk with their context, as they stand in a file.
+    """The two sides of a hunk with their context; None if one is in its file more than once.
 
-    Where they stand there more than once, they are None. ``fresh`` are lines that only the new side
-    has, and no other part of the file had either. ``marks`` are runs of lines above and below the
-    hunk that stand in its file once, the next ones first.
+    ``fresh`` are lines that only the new side has, and no other part of the file. ``marks`` are
+    runs of lines above and below the hunk that are in its file once, the nearest first.
     """
 
     sides: tuple[bytes, bytes] | None
@@ -44,7 +43,7 @@ class _Texts:
 
 
 class TextCheck:
-    """Looks at files, each read once if it is asked about at a time."""
+    """Compares units with files; a file is read once if the questions about it come together."""
 
     def __init__(self, objects: Objects):
         self._objects = objects
@@ -52,10 +51,9 @@ class TextCheck:
         self._texts: dict[Unit, _Texts | None] = {}
 
     def state(self, unit: Unit, ours: Entries) -> MergeState:
-        """The state of ``unit`` on ``ours``, as far as the text alone shows it.
+        """The state of ``unit`` on ``ours`` as the text tells it, else ``UNKNOWN``.
 
-        Whatever a merge makes of a unit, its new lines are there if it is clean: a file without one
-        of them does not have the unit.
+        A file without one of the unit's new lines does not have the unit: ``NOT_EMPTY``.
         """
         if ours == unit.whole:
             return MergeState.EMPTY
@@ -74,10 +72,10 @@ class TextCheck:
         return MergeState.NOT_EMPTY if missing else MergeState.UNKNOWN
 
     def surroundings(self, unit: Unit, ours: Entries) -> tuple[object, ...]:
-        """What of its file a merge of ``unit`` depends on: where it is the same, so is the answer.
+        """A key for what a merge of ``unit`` into ``ours`` depends on: equal keys, equal outcomes.
 
-        That is the text between a run of lines above the hunk and one below it that stand in the
-        file once, or else the ends of it.
+        That is the text between a run of lines above the hunk and one below it that are in the file
+        exactly once, or up to the ends of the file.
         """
         texts, entry = self._read(unit), next(iter(ours.values()), None)
         if texts is None or entry is None or entry.mode in _NO_LINES:
@@ -109,7 +107,7 @@ class TextCheck:
         old, new = (split_lines(self._objects.read(entry.oid)) for entry in (before, after))
         head, tail = common_ends(old, new)
         first, rest = max(head - _CONTEXT, 0), max(tail - _CONTEXT, 0)
-        # with too few lines around it, a hunk stands at the start of the file, or at its end
+        # a hunk with few lines of context is at the start or the end of the file
         start = b"\n" if head >= _CONTEXT else _START
         end = b"" if tail >= _CONTEXT else _END
         sides = [start + b"".join(lines[first : len(lines) - rest]) + end for lines in (old, new)]
@@ -127,7 +125,7 @@ class TextCheck:
         return _Texts((sides[0], sides[1]) if unique else None, tuple(fresh), (above, below))
 
     def _file(self, oid: ObjectId) -> bytes:
-        """The content with its ends marked, so that whole lines can be looked for."""
+        """The content between line ends, so that whole lines can be searched for."""
         content = self._files.get(oid)
         if content is None:
             content = _START + self._objects.read(oid) + _END
@@ -136,16 +134,16 @@ class TextCheck:
 
 
 def _runs(lines: Sequence[bytes], places: Iterable[int]) -> Iterator[bytes]:
-    """The runs of whole lines that begin at ``places``."""
+    """The runs of lines that begin at ``places``, each between line ends."""
     for first in places:
         if 0 <= first <= len(lines) - _RUN:
             yield b"\n" + b"".join(lines[first : first + _RUN])
 
 
 def _count(text: bytes, content: bytes) -> int:
-    """How often ``text`` stands in ``content``: 0, 1, or 2 for more.
+    """How often ``text`` is in ``content``: 0, 1, or 2 for more.
 
-    Two that follow each other share a line end, which bytes.count gives to one of them only.
+    Two in a row share a line end, which bytes.count would count for one of them only.
     """
     first = content.find(text)
     if first < 0:

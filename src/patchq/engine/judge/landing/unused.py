@@ -1,10 +1,10 @@
-"""Does anything still use what a landed line is part of?
+"""Whether anything still uses the definition that a landed line is in.
 
-Upstream may leave a function, a target or a variable as it is, and use another one instead, or give
-its name, or that of its module, to another. The fix stands in it, and does nothing any more. Asked
-of C, CMake, make and shells, where a name has to be written out to be used; in Python, where
-strings make names too, only if nothing says the name any more, be it a string, a comment or a
-document. That nothing does may have other reasons: it is one to look at the patch, and no more.
+Upstream may leave a function, a target or a variable as it is and use another one instead, or give
+its name, or that of its module, to another one: the fix is there and has no effect. Asked for C,
+CMake, make and shells, in which a user has to write the name; in Python, in which names are made
+from strings too, only if nothing contains the name any more, no string, comment or document either.
+There may be other reasons for that, so it asks for a review and decides nothing.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _OF_MODULE = re.compile(
     rb"(?:async\s+)?(?:def|class)\s+(?!__|[tT]est|pytest|\w+Test(?:s|Case)?\b)([A-Za-z_]\w*)"
     rb"|(?!__|pytest)([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)"
 )
-"""A name of a module that others have to write: no test, which is found by its name."""
+"""A binding of a name of a module that users have to write; tests are found by a name pattern."""
 _IMPORTS = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\S+)[ \t]+)?import\b[ \t]*(\([^)]*\)|[^\n]*)", re.MULTILINE
 )
 _TAKEN = re.compile(rb"\w+|\*")
 _PLAIN = re.compile(rb"@(?:[\w.]+\.)?(?:dataclass|contextmanager|lru_cache|cache)\b")
-"""A decorator that does not hand on what it decorates."""
+"""A decorator that does not register what it decorates."""
 
 
 @dataclass(frozen=True)
 class UnusedName:
-    """A name that nothing uses any more: the last file that did, and the commit that ended it.
+    """A name of landed lines that has no use: ``user`` used it last, until ``commit``.
 
-    Or ``taker`` is a file that has another thing of that name now, or ``maker`` one that makes
-    something else of it.
+    Or ``taker`` is a file that defines the name now, or ``maker`` an included one that redefines
+    it.
     """
 
     trail: HunkHistory
@@ -59,13 +59,13 @@ class UnusedName:
 def without_effect(
     trails: Iterable[HunkHistory], unused: Iterable[UnusedName]
 ) -> list[HunkHistory]:
-    """``trails``, those marked whose lines are part of what is ``unused``."""
+    """``trails``, marked as without effect if their lines are in what is ``unused``."""
     idle = {item.trail.unit for item in unused}
     return [trail.without_effect if trail.unit in idle else trail for trail in trails]
 
 
 def lines_added(trail: HunkHistory, path: str, objects: Objects) -> tuple[FileLines, range]:
-    """The file of a unit with it, and the lines of that which it adds."""
+    """The file ``path`` with the unit of ``trail``, and the range of lines that the unit adds."""
     before, after = (objects.blob(side[path]) for side in (trail.unit.before, trail.unit.after))
     lines = file_lines(path, after)
     head, tail = common_ends(file_lines(path, before).raw, lines.raw)
@@ -73,15 +73,15 @@ def lines_added(trail: HunkHistory, path: str, objects: Objects) -> tuple[FileLi
 
 
 def as_landed(trail: HunkHistory, path: str, span: UpstreamRange) -> tuple[TreeId, bytes]:
-    """The tree that a unit landed in, and a file of it there; as of the old base, if none is
-    known."""
+    """The tree that a unit landed in, and the file ``path`` there; those of the old base if the
+    landing is not known."""
     landed = next((step for step in trail.steps if step.commit == trail.landed), None)
     entry = landed.entries.get(path) if landed else trail.unit.before[path]
     return landed.commit.tree if landed else span.old.tree, span.store.objects.blob(entry)
 
 
 class Unused:
-    """Looks for them on one span.
+    """Finds unused names between two bases.
 
     ``ours`` are the files on the new base by the patch's own paths, ``places`` their paths there.
     """
@@ -94,7 +94,7 @@ class Unused:
         self._places = places
 
     def find(self, trails: Sequence[HunkHistory]) -> tuple[UnusedName, ...]:
-        """What the landed ones of ``trails`` are part of, and nothing uses."""
+        """The names of landed units among ``trails`` that nothing uses any more."""
         asked = [
             (trail, path, name)
             for trail in trails
@@ -114,7 +114,7 @@ class Unused:
         )
 
     def _moved_aside(self, trails: Sequence[HunkHistory]) -> Iterator[UnusedName]:
-        """The modules of Python that landed lines were in, and that another file is now."""
+        """The Python modules of landed lines that were moved, and whose name another file has."""
         for trail in trails:
             path = trail.unit.paths[-1]
             place = self._places.get(path)
@@ -139,15 +139,15 @@ class Unused:
         return self._span.since((path,), is_there)
 
     def _names(self, trail: HunkHistory, path: str) -> Collection[str]:
-        """What the lines that a unit adds are part of."""
+        """The names of the definitions that a unit adds lines to, as their users write them."""
         lines, added = lines_added(trail, path, self._objects)
         return dict.fromkeys(name for number in added for name in _written_out(lines, number))
 
     def _users(
         self, tree: TreeId, asked: Sequence[tuple[HunkHistory, str, str]]
     ) -> dict[str, frozenset[str]]:
-        """The files of ``tree`` that use each name; most are used close by, so that is where to
-        look first."""
+        """Files of ``tree`` that use each name; those further away are only searched if no file
+        nearby does."""
         users: dict[str, set[str]] = {name: set() for _, _, name in asked}
         words = {name.encode("latin-1"): (name, family(path)) for _, path, name in asked}
         own = {(place, name) for _, path, name in asked for place in (path, self._places.get(path))}
@@ -171,7 +171,7 @@ class Unused:
         text = self._objects.blob(self._ours.get(path))
         if family(path) is Family.PYTHON:
             if may_define(path, text, name) is None:
-                return None  # others have it from where it is now
+                return None  # others import it from where it is now
         elif not file_lines(path, text).names.has(name):
             taker = next((user for user in sorted(users) if self._took(user, name, tree, path)), "")
             return UnusedName(trail, name, taker=taker) if taker else None
@@ -183,7 +183,7 @@ class Unused:
         return UnusedName(trail, name, user, self._end(user, name)) if user else None
 
     def _took(self, user: str, name: str, then: TreeId, path: str) -> bool:
-        """Whether ``user`` defines the name on the new base, and did not in the tree of then."""
+        """Whether ``user`` defines the name on the new base and did not in the tree ``then``."""
         new, old = (
             self._objects.content(tree, user) or b"" for tree in (self._span.new.tree, then)
         )
@@ -198,13 +198,14 @@ class Unused:
 
 
 def _files_of_module(path: str) -> tuple[str, str]:
-    """The files that may be the module that one is."""
+    """The two files that a Python module, given one of them, may be."""
     stem = path.removesuffix("/__init__.py").removesuffix(".py")
     return f"{stem}.py", f"{stem}/__init__.py"
 
 
 def _hands_on(taker: str, text: bytes, place: str, names: Iterable[str]) -> bool:
-    """Whether a module imports the one at ``place``, and has none of ``names`` of its own."""
+    """Whether a module re-exports the one at ``place``: it imports from it, and defines none of
+    ``names`` itself."""
     stem = PurePosixPath(place.removesuffix("/__init__.py")).stem.encode()
     taken = set[bytes]()
     for match in _IMPORTS.finditer(text):
@@ -217,7 +218,7 @@ def _hands_on(taker: str, text: bytes, place: str, names: Iterable[str]) -> bool
 
 
 def _uses(path: str, text: bytes, name: str) -> bool:
-    """Whether a file has the name outside of what it stands for, and of its declarations."""
+    """Whether a file contains the name outside of its own definition and of declarations."""
     pattern = _names_it(name.encode("latin-1"), family(path))
     if not pattern.search(text):
         return False
@@ -229,8 +230,8 @@ def _uses(path: str, text: bytes, name: str) -> bool:
 
 
 def _written_out(lines: FileLines, number: int) -> Collection[str]:
-    """The names of what a line is part of, if what uses it has to write them: in Python, that of
-    the module's, if no decorator may hand it on."""
+    """The names of the definitions around a line that users have to write; in Python, that of the
+    outermost one, unless a decorator may register it."""
     if lines.kind is not Family.PYTHON:
         return lines.names.written_out(number)
     outer = [number, *lines.above(number)][-1]
@@ -241,7 +242,7 @@ def _written_out(lines: FileLines, number: int) -> Collection[str]:
 
 
 def _is_use(path: str, line: bytes, name: bytes, kind: Family) -> bool:
-    """Whether a line uses a name of a ``kind``; one for people to read does in Python alone."""
+    """Whether a line uses a name of a language; in prose, only names of Python count."""
     return (kind is Family.PYTHON or not is_prose(path)) and bool(
         _names_it(name, kind).search(line)
     )
@@ -249,7 +250,7 @@ def _is_use(path: str, line: bytes, name: bytes, kind: Family) -> bool:
 
 @lru_cache(maxsize=256)
 def _names_it(name: bytes, kind: Family) -> re.Pattern[bytes]:
-    """A line with the name that does not just declare a function."""
+    """A pattern for a use of a name: not for a declaration of a function."""
     word = rb"(?<!\w)" + re.escape(name) + rb"(?!\w)"
     if kind is Family.PYTHON:
         return re.compile(word)
