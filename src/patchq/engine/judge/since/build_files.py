@@ -1,7 +1,7 @@
-"""Has a file that landed lines are in left the build since?
+"""Whether a file with landed lines is no longer built.
 
-Another file may be built in its place, a copy without the fix, say. Only what build files write out
-is read, of a file that one named as the lines landed.
+Another file may be built instead, such as a copy without the fix. A file counts as built if a build
+file names it literally, or by a pattern; only files that one named when the lines landed are asked.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ASIDE = re.compile(
     rb"|\bset_source_files_properties\s*\([^)]*\)",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Remarks, and what only says how a file is built, if it is."""
+"""Comments, and commands that only say how a file is built if it is."""
 _TOKEN = re.compile(rb"[^\s\"'(),;=:\[\]{}]+")
 _BELOW = re.compile(
     rb"\b(?:add_)?subdir(?:ectory)?\s*\(\s*[\"']?([^\s\"')]+)|\s-C\s+(\S+)", re.IGNORECASE
 )
 _DIRECTORIES = re.compile(rb"^\s*(?:SUBDIRS?|DIRS|obj-\S+)\s*[+:?]?=((?:\\\n|.)*)", re.MULTILINE)
 _MADE = re.compile(rb"[})]\.\w|\baddsuffix\b")
-"""The end of a name that is put together."""
+"""The end of a file name that is put together from variables."""
 _OBJECTS = (".o", ".lo", ".obj")
 
 
@@ -58,8 +58,8 @@ class LeftBuild:
 
 @dataclass(frozen=True)
 class _Named:
-    """What a build file names: files and patterns by the parts of their paths that are written out,
-    and directories; ``makes`` says whether it puts names together from parts."""
+    """What a build file names: files and patterns, as the literal parts of their paths, and
+    directories; ``makes`` says whether it also puts names together from variables."""
 
     folder: str
     files: frozenset[tuple[str, ...]]
@@ -67,7 +67,7 @@ class _Named:
     makes: bool
 
     def names(self, path: str) -> bool:
-        """Whether it names the file ``path``, or what is made from it."""
+        """Whether it names the file ``path`` or its object file."""
         file = PurePosixPath(path)
         if self.folder and not path.startswith(f"{self.folder}/"):
             return False
@@ -89,7 +89,7 @@ _NOTHING = _Named("", frozenset(), frozenset(), False)
 
 @dataclass(frozen=True)
 class _Lost:
-    """A file, by its old path and its new one, or a ``folder`` that it is in."""
+    """A file, by its old path and its new one, or (``folder``) a directory that it is in."""
 
     old: str
     new: str
@@ -100,13 +100,14 @@ class _Lost:
         return self.folder or self.new
 
     def was_there(self, named: _Named) -> bool:
-        """Whether a build file names it, or did."""
+        """Whether a build file names it, by either path."""
         if self.folder:
             return self.folder in named.directories
         return named.names(self.new) or named.names(self.old)
 
     def is_there(self, named: _Named) -> bool:
-        """Whether a build file names it, or, of a directory from outside, the file in it."""
+        """Whether a build file names it; for a directory, also if one outside of it names the
+        file."""
         if self.folder in named.directories:
             return True
         is_inside = self.folder and f"{named.folder}/".startswith(f"{self.folder}/")
@@ -114,7 +115,7 @@ class _Lost:
 
 
 def _lost(then: _Named, now: _Named, old: str, new: str) -> Iterator[_Lost]:
-    """What a build file named of a file, and names no more."""
+    """Of a file and its directories, what a build file named ``then`` and does not ``now``."""
     above = {str(each) for each in PurePosixPath(new).parents}
     names = sorted((then.directories - now.directories) & above)
     if not _INCLUDED.fullmatch(PurePosixPath(new).suffix) and not is_build_file(new):
@@ -125,7 +126,7 @@ def _lost(then: _Named, now: _Named, old: str, new: str) -> Iterator[_Lost]:
 
 
 class BuildFiles:
-    """What the build files of one span name."""
+    """What the build files name, between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -137,9 +138,10 @@ class BuildFiles:
     def without_unbuilt(
         self, trails: Sequence[HunkHistory], places: Mapping[str, str | None]
     ) -> tuple[list[HunkHistory], tuple[LeftBuild, ...]]:
-        """``trails``, those marked that landed in what has left the build; and what that is.
+        """``trails``, marked as without effect if they landed in a file that is no longer built;
+        and these files.
 
-        ``places`` are the paths of the patch on the new base.
+        ``places`` maps the patch's paths to those on the new base.
         """
         found = {
             trail.unit: left
@@ -171,7 +173,7 @@ class BuildFiles:
         return None
 
     def _losses(self, tree: TreeId) -> list[tuple[str, _Named, _Named]]:
-        """The build files that named more in ``tree`` than on the new base: then, and now."""
+        """The build files that named more in ``tree`` than on the new base: path, then, now."""
         if tree not in self._lost:
             sides = [
                 (path, self._names(path, self._objects.file(tree, path)), self._names(path, now))
@@ -201,14 +203,14 @@ class BuildFiles:
 
     @cached_property
     def _changed(self) -> Mapping[str, Entry | None]:
-        """The build files that differ between the bases, as they are on the new one."""
+        """The build files that differ between the bases, with their entries on the new one."""
         git, old, new = self._span.store.git, self._span.old.tree, self._span.new.tree
         changed = changed_entries(git, old, new)
         return {path: after for path, _, after in changed if is_build_file(path)}
 
     @cached_property
     def _all(self) -> Sequence[_Named]:
-        """What those of the new base name."""
+        """What each build file of the new base names."""
         tree = self._span.new.tree
         paths = filter(is_build_file, list_paths(self._span.store.git, tree))
         return [self._names(path, self._objects.file(tree, path)) for path in paths]
@@ -231,7 +233,7 @@ def _read(folder: str, text: bytes) -> _Named:
 
 
 def _parts(token: bytes) -> Iterator[str]:
-    """The parts of a path, but for those that are put in or lead elsewhere."""
+    """The literal parts of a path, without variables, ``.`` and ``..``."""
     for part in token.decode(errors="replace").split("/"):
         if part not in ("", ".", "..") and "$" not in part:
             yield part

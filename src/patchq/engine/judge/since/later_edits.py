@@ -1,7 +1,7 @@
-"""What upstream did to a file, and to the very definitions that lines are in, since they landed.
+"""The commits that edited a file, and the definitions that landed lines are in, since the landing.
 
-No rule sees all that can take the effect of a landed line away, so a reviewer is told which commits
-to look at.
+No rule finds everything that can undo the effect of a landed line, so a reviewer is told which
+commits to look at.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from patchq.git.history import CommitInfo
 from patchq.git.objects import Entry
 
 _AROUND = (0, 1, 3)
-"""So many lines around some may tell where they stand."""
+"""How many lines of context are tried to find the place of some lines."""
 
 
 @dataclass(frozen=True)
 class LaterEdits:
     """The commits that edited a file after lines had landed in it, newest first.
 
-    ``inside`` are those of them that edited the definitions ``names``, which the lines are in; if
-    they are in none, lines close to them; or any of a file that is not read as code (None).
+    ``inside`` are those that edited one of the definitions ``names`` that the lines are in; if they
+    are in none, lines close to them. They are all if the file is not read as code (``names`` None).
     """
 
     file: str
@@ -37,14 +37,14 @@ class LaterEdits:
 
 
 class LaterCommits:
-    """Finds them on one span."""
+    """Finds later edits between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
         self._objects = span.store.objects
 
     def find(self, trails: Sequence[HunkHistory]) -> Iterator[LaterEdits]:
-        """The edits since ``trails`` landed, by file and commit."""
+        """The edits since ``trails`` landed, for each file and landing commit."""
         groups: dict[tuple[str, str], list[HunkHistory]] = {}
         for trail in trails:
             if trail.landed is not None:
@@ -92,9 +92,9 @@ class LaterCommits:
     def _names(
         self, path: str, units: Sequence[Unit], then: Entry | None
     ) -> tuple[str, ...] | None:
-        """The definitions that the lines of some units are in, in the file as they landed.
+        """The names of the definitions that units landed in.
 
-        None if it is not read as code, or all of it landed with them.
+        None if the file is not read as code, or was added by the landing.
         """
         landed = self._objects.blob(then)
         shown = outline(path, landed)
@@ -111,8 +111,8 @@ class LaterCommits:
 
 
 def _places(before: bytes, after: bytes, landed: bytes) -> Iterator[tuple[int, int]]:
-    """The lines that an edit put into ``landed``, or the two around a place that it took some from;
-    none if they do not stand in exactly one place there."""
+    """Each line that an edit added, as a range of lines of ``landed``, or for a removal the two
+    lines around it; nothing if these are not in exactly one place there."""
     old, new = before.split(b"\n"), after.split(b"\n")
     head, tail = common_ends(old, new)
     end = len(new) - tail
@@ -129,10 +129,9 @@ def _places(before: bytes, after: bytes, landed: bytes) -> Iterator[tuple[int, i
 
 
 class _Definitions:
-    """The text of definitions in versions of a file.
+    """The texts of definitions in versions of a file.
 
-    One whose text stands there with the lines next to it is not looked up: it is as it was in
-    another version.
+    A version is not parsed if it has the text of an earlier one with the same neighbour lines.
     """
 
     def __init__(self, path: str):
@@ -156,7 +155,7 @@ class _Definitions:
 
 
 def _next(lines: Sequence[bytes], number: int, step: int) -> int:
-    """The next line that says something."""
+    """The next line that is not blank."""
     at = number + step
     while 0 <= at < len(lines) and not lines[at].strip():
         at += step

@@ -1,7 +1,7 @@
-"""Whether a file has the mode that a unit gives it, where its lines landed.
+"""Whether a file that lines landed in has the mode that the patch sets.
 
-A script that is not executable, or a symbolic link that became a file with the link's target in it,
-has the same bytes and does something else.
+A script that is not executable, or a file with the target of a symbolic link as its content, has
+the same bytes and another effect.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def without_their_mode(
     places: Mapping[str, str | None],
     span: UpstreamRange,
 ) -> list[HunkHistory]:
-    """``trails``, those that landed marked if a file has another mode than they give it.
+    """``trails``, those that landed marked if a file lacks the mode that they set.
 
-    ``final`` are the files at the end by the patch's own paths, ``places`` what they are called.
+    ``final`` are the files on the new base by the patch's own paths, ``places`` their paths there.
     """
     return [_marked(trail, final, places, span) for trail in trails]
 
@@ -49,10 +49,10 @@ def _marked(
 
 
 def _is_another(unit: Unit, path: str, after: Entry, entry: Entry) -> bool:
-    """Whether ``entry`` has another mode than the unit gives the file; if it leaves the mode as it
-    is, whether it is no file of this kind (a symbolic link, a submodule)."""
+    """Whether ``entry`` lacks the mode that the unit sets; if the unit leaves the mode as it is,
+    whether it is of another kind (file, symbolic link, submodule)."""
     sources = [unit.before[path]]
-    if sources == [None]:  # renamed, perhaps
+    if sources == [None]:  # perhaps renamed
         sources = [old for name, old in unit.before.items() if unit.after[name] is None]
     if any(old is not None and old.mode == after.mode for old in sources):
         return entry.mode[:3] != after.mode[:3]
@@ -62,8 +62,7 @@ def _is_another(unit: Unit, path: str, after: Entry, entry: Entry) -> bool:
 def _taken_back(
     trail: HunkHistory, paths: Mapping[str, OtherMode], span: UpstreamRange
 ) -> CommitInfo | None:
-    """The commit since the landing from which on a file has not got the mode; None if it had not
-    got it before either."""
+    """The commit after the landing since which a file lacks the mode; None if it did before."""
     landed, by = trail.landed, None
     for step in reversed(trail.steps):
         if landed is None or not span.descends(step.commit.oid, landed.oid):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TAKES_IN = "\0"
-"""Begins the name of what is no name, but a file that is taken in."""
+"""The first character of a ``name`` that is the path of an included file instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A name that lines from ``first`` to ``last`` bind: a definition, a value, a key.
+    """A binding of a name by the lines ``first`` to ``last``: a definition, a value, a key.
 
-    ``block`` are the conditional blocks and the scopes around it, the first ``scope`` of which the
-    name belongs to. ``holds`` if what these lines do is what the name stands for; ``replaces`` if
-    nothing of what the name stood for before is left; for one ``command`` alone, if that is given.
+    ``block`` are the conditional blocks and scopes around it, by their first lines; the name
+    belongs to the first ``scope`` of them. If it ``holds``, these lines are what the name means; if
+    it ``replaces``, nothing of an earlier meaning is left. A ``command`` limits it to that command.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Bound:
     command: str = ""
 
     def takes(self, other: Bound) -> bool:
-        """Whether it takes the name from ``other``, which stands above, in every case."""
+        """Whether it unconditionally replaces ``other``, a binding of the same name above it."""
         return bool(
             self.replaces
             and self.name == other.name

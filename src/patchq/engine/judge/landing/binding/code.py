@@ -18,7 +18,8 @@ _DEFINE = re.compile(r"[ \t]*#[ \t]*(?:(?:define|undef)[ \t]+(\w+)|include[ \t]*
 
 
 def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
-    """Macros; and functions, which only a macro takes the name of: overloads have one name."""
+    """The macros and definitions of a file. Of two definitions with one name, none replaces the
+    other: they may be overloads."""
     yield from macros_in_c(text)
     shown = outline(path, text)
     for each in shown.definitions if shown else ():
@@ -26,7 +27,7 @@ def bound_in_c(path: str, text: bytes) -> Iterator[Bound]:
 
 
 def macros_in_c(text: bytes) -> Iterator[Bound]:
-    """Where macros are made or ended, and the files that are taken in."""
+    """The ``#define``, ``#undef`` and ``#include "…"`` directives of a file."""
     lines = text.decode("latin-1").split("\n")
     around = parts(text)
     for number, line in enumerate(lines):
@@ -51,7 +52,7 @@ _REPLACED = re.compile(
     rf"\s*\w+\s*\(\s*(?:REGEX\s+)?REPLACE\s+{_ARGUMENT}{_ARGUMENT}(\w+)\s+\"?\$\{{\1\}}",
     re.IGNORECASE,
 )
-"""A variable in which something is replaced."""
+"""A command of CMake that replaces a part of a variable by something else."""
 _TARGET = re.compile(r"target_(\w+)")
 _PROPERTY = re.compile(r"\b(?:PROPERTIES|PROPERTY)\s+(\w+)")
 _PROPERTY_OF = re.compile(r"\(\s*TARGET\s+(\S+)\s+(?:\w+\s+)*PROPERTY\s+(\w+)")
@@ -132,7 +133,7 @@ def bound_in_shell(path: str, text: bytes) -> Iterator[Bound]:
         elif match := _SOURCES.match(line):
             yield Bound(TAKES_IN + match[1].strip("'\""), number, number, block, holds=False)
         else:
-            # what a function gives to a command counts wherever that is
+            # a variable that is set for a command inside a function counts outside of it too
             own = tuple(each for each in block if each not in functions)
             yield from for_commands(lines, number, own)
 
@@ -168,7 +169,7 @@ def bound_in_make(path: str, text: bytes) -> Iterator[Bound]:
 
 
 def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
-    """The variables of each stage."""
+    """The variables of each stage of a Dockerfile."""
     lines = text.decode("latin-1").split("\n")
     stage, instruction = 0, ""
     for number, line in enumerate(lines):
@@ -191,8 +192,8 @@ def bound_in_dockerfile(_path: str, text: bytes) -> Iterator[Bound]:
 def for_commands(
     lines: Sequence[str], number: int, block: tuple[int, ...], scope: int = 0
 ) -> Iterator[Bound]:
-    """The variables that commands get, or do not get: ``X=9 make``, ``env -u X make``, and what
-    make is told (``make X=9``)."""
+    """The variables that are set or unset for one command: ``X=9 make``, ``make X=9``,
+    ``env -u X make``."""
     last = number
     while lines[last].endswith("\\") and last + 1 < len(lines):
         last += 1
@@ -223,5 +224,5 @@ def for_commands(
 
 @lru_cache(maxsize=256)
 def _reads(name: str) -> re.Pattern[str]:
-    """Reads a variable of a shell or of make."""
+    """A pattern for the expansion of a variable in a shell or in make."""
     return re.compile(rf"\$[({{]?{re.escape(name)}\b")

@@ -31,7 +31,7 @@ def keys_by_indentation(_path: str, text: bytes) -> Iterator[Bound]:
         if not said or said.startswith("#"):
             continue
         if "=" in line or "-u" in line:
-            yield from for_commands(lines, number, ())  # of those that a workflow runs
+            yield from for_commands(lines, number, ())  # the commands of a workflow
         column = len(line) - len(line.lstrip())
         yield from closed(column, item=said.startswith("- "))
         last = number
@@ -47,7 +47,7 @@ def keys_by_indentation(_path: str, text: bytes) -> Iterator[Bound]:
 
 
 def keys_by_section(_path: str, text: bytes) -> Iterator[Bound]:
-    """The settings of TOML and INI, each with the section that it is in."""
+    """The keys of TOML and INI, each qualified by its section."""
     section, array, entry = "", "", 0
     for number, line in enumerate(text.decode("latin-1").split("\n")):
         if match := _SECTION.match(line):

@@ -1,7 +1,7 @@
-"""The names that Python binds: definitions and values, and what a container or an object holds.
+"""The names that Python binds: definitions, values, and items, attributes and elements of objects.
 
-What an object holds has the name by which it is read: ``d['key']``, ``d.attribute``; an element of
-a list or a set has ``d:'element'``.
+An item is named ``d['key']``, an attribute ``d.attribute``, an element of a list or set
+``d:'element'``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _MORE_OF_IT = frozenset({"overload", "register", "setter", "getter", "deleter"})
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _HELD = re.compile(r"[.:\[]")
 _COPIES = re.compile(rb"\*\*|\b(?:dict|copy|replace)\(|\|\s*\{")
-"""A line that may hand over what an object holds, and something else besides."""
+"""A line that may pass on a copy of an object with other items."""
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 _COPYING = frozenset({"dict", "copy", "deepcopy", "replace", "_replace", "OrderedDict"})
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a statement is; ``classes`` are those around it within ``outer``."""
+    """The scopes of a statement: as of :class:`Bound`; ``classes`` is the qualified name of the
+    classes around it, ``outer`` the scope around these."""
 
     block: tuple[int, ...] = ()
     scope: int = 0
@@ -44,7 +45,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Binding:
-    """What a statement binds or takes away: what says it, and what is read for that."""
+    """A name that a statement binds or removes: the nodes ``said`` do it, and ``read`` others."""
 
     name: str
     said: Sequence[ast.stmt | ast.expr | ast.alias | ast.keyword]
@@ -168,7 +169,7 @@ def _parsed(text: bytes) -> _Found | None:
 
 
 def _is_fallback(node: ast.AST) -> bool:
-    """Whether a statement takes what it imports wherever that is installed."""
+    """Whether a statement is a ``try`` with a handler for a failed import."""
     return isinstance(node, ast.Try) and any(
         handler.type is None or not _IMPORT_ERRORS.isdisjoint(_read(handler.type))
         for handler in node.handlers
@@ -195,7 +196,7 @@ def _bound_by(node: ast.stmt, place: _Place) -> Iterator[Bound]:
             max(part.end_lineno or part.lineno for part in each.said) - 1,
             place.block,
             place.scope,
-            # what else a function binds is its own, and changes all the time
+            # other names that a function binds are local, and are rebound all the time
             each.holds and (isinstance(node, _DEFINITIONS) or not place.is_local or _is_held(each)),
             each.replaces and each.name != "_" and not more and not _builds_on(each.name, known),
         )
@@ -209,7 +210,7 @@ def _is_held(each: _Binding) -> bool:
 
 
 def _builds_on(name: str, known: Iterable[str]) -> bool:
-    """Whether what is ``known`` is what a name stands for, a part of it, or what holds it."""
+    """Whether one of the ``known`` names is the name itself, a part of it, or what contains it."""
     return any(
         part == name or part.startswith((f"{name}.", f"{name}[")) or name.startswith(f"{part}[")
         for part in known
@@ -258,8 +259,7 @@ def _bindings(node: ast.stmt) -> Iterator[_Binding]:
 
 
 def _passing(targets: Iterable[ast.expr]) -> Iterator[_Binding]:
-    """Names that a loop, a block or an expression binds on the way: others are bound so again and
-    again."""
+    """The names bound by a loop, a ``with`` or a ``:=``; they replace others and hold nothing."""
     for target in targets:
         items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
         for item in items:
@@ -268,7 +268,7 @@ def _passing(targets: Iterable[ast.expr]) -> Iterator[_Binding]:
 
 
 def _of_module(target: ast.expr) -> str:
-    """The name of the module's that ``globals()["name"]`` or the like stands for."""
+    """The global name that ``globals()["name"]`` or the like sets, empty if it is none."""
     match target:
         case ast.Subscript(
             value=ast.Call(func=ast.Name(id="globals" | "vars"), args=[]),
@@ -305,7 +305,7 @@ def _by_call(call: ast.Call) -> Iterator[_Binding]:
 
 
 def _held(name: str, value: ast.expr) -> Iterator[_Binding]:
-    """What an object of some name holds that is written out as its value."""
+    """The items, attributes and elements in a literal value of ``name``."""
     match value:
         case ast.Dict(keys=keys, values=values):
             for key, each in zip(keys, values, strict=True):
@@ -340,7 +340,7 @@ def _taken_out(name: str, items: ast.expr) -> Iterator[_Binding]:
 
 
 def _handed_over(node: ast.stmt, place: _Place, lines: set[int]) -> Iterator[Bound]:
-    """What is given with all that an object holds, in place of some of it: ``{**d, 'key': 1}``."""
+    """The items that an expression such as ``{**d, 'key': 1}`` replaces in a copy of an object."""
     if any(hasattr(node, branch) for branch in _BRANCHES):
         return
     if lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
@@ -356,7 +356,7 @@ def _handed_over(node: ast.stmt, place: _Place, lines: set[int]) -> Iterator[Bou
 
 
 def _after_all(value: ast.expr) -> ast.expr:
-    """A dictionary from behind all others that it takes in."""
+    """The part of a dictionary display after the last ``**``."""
     if not isinstance(value, ast.Dict) or None not in value.keys:
         return value
     first = len(value.keys) - value.keys[::-1].index(None)
@@ -364,7 +364,7 @@ def _after_all(value: ast.expr) -> ast.expr:
 
 
 def _sources(value: ast.expr) -> Iterator[str]:
-    """The names of what a value copies or stands for."""
+    """The names of the objects that a value is, or is a copy of."""
     match value:
         case ast.Dict(keys=keys, values=values):
             copied = [each for key, each in zip(keys, values, strict=True) if key is None]
@@ -382,7 +382,7 @@ def _sources(value: ast.expr) -> Iterator[str]:
 
 
 def _copies(node: ast.stmt, place: _Place) -> Iterator[tuple[str, Bound]]:
-    """The name that a statement gives to what another one stands for, or to a copy of it."""
+    """The other names that an assignment gives to an object or to a copy of it."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             at = node.lineno - 1
@@ -391,8 +391,7 @@ def _copies(node: ast.stmt, place: _Place) -> Iterator[tuple[str, Bound]]:
 
 
 def _seen(bound: Bound) -> Iterator[Bound]:
-    """A name as it is where a function reads it, and as that of the module if it is on no
-    condition."""
+    """A binding as a function sees it and, if it is unconditional, as one of the module."""
     yield bound
     if bound.block and max(bound.block) < 0:
         yield replace(bound, block=(), scope=0, holds=False)
@@ -410,7 +409,7 @@ def _read(node: ast.expr) -> Iterator[str]:
 
 
 def _path(node: ast.expr) -> str:
-    """The name of a value, or of what one holds under a constant key; empty if it has none."""
+    """The name of a variable, or of an item or attribute of one; empty if it has none."""
     parts: list[str] = []
     while True:
         match node:

@@ -24,11 +24,11 @@ _TAKES = re.compile(
     rb"|\b(?:pop|remove|discard|clear|update|difference_update|dict|copy|replace|[sd]e[tl]attr)\("
 )
 _HELD = re.compile(rb"^[\"']|[\w\])][.\[][^=]*=|" + _TAKES.pattern)
-"""What may set or take what an object holds: an item, an attribute, or one of a copy."""
+"""What may set or remove an item, attribute or element of an object or its copy."""
 _PASSING = re.compile(
     rb"(?:async\s+)?(?:for\b.*\bin\b|with\b.*|(?:if|while|\(\w+)\b.*:=.*)|[\w*, ]+\b(?=:=)"
 )
-"""What a loop, a block or an expression may bind."""
+"""The part of a loop, a ``with`` or a ``:=`` that may bind names."""
 _APART = re.compile(rb"[,:(]")
 _QUOTED = re.compile(rb"(\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')|#.*")
 _ANNOTATION = re.compile(
@@ -45,16 +45,16 @@ _NOT_CALLED = re.compile(rb"\b[A-Za-z_]\w*\b(?!\s*\()")
 
 @dataclass(frozen=True)
 class MayBind:
-    """The names that some lines may bind, and of these the ones that an object may hold."""
+    """The names that some lines may bind, and those of items and attributes among them."""
 
     names: frozenset[bytes]
     held: frozenset[bytes]
 
     def may_take(self, heads: Sequence[bytes]) -> bool:
-        """Whether they may take a name from a line: ``heads`` are the line and those it stands
-        below, from the inside out, all without indentation.
+        """Whether they may rebind a name of a line: ``heads`` are the line and those that enclose
+        it, from the inside out, without indentation.
 
-        A function has its own names: of those, only what an object holds counts.
+        Local variables of functions do not count, but items and attributes of objects do.
         """
         heads = [_code_of(head) for head in heads]
         defined = {match[1] for head in heads if (match := DEFINES.match(head))}
@@ -104,8 +104,8 @@ def may_bind(line: bytes) -> Iterable[bytes]:
 
 
 def may_hold(line: bytes) -> Iterator[bytes]:
-    """What a line may put into an object, by the last part of its name: a key, an attribute, an
-    argument, an element of a list on its own line."""
+    """The last parts of what a line may set in an object: a key, an attribute, a keyword argument,
+    an element of a list on a line of its own."""
     *targets, _value = _ASSIGNS.split(line)
     for part in _APART.split(b",".join(targets)):
         yield from _WORD.findall(part)[-1:]

@@ -1,1 +1,1 @@
-"""What a line stands below, and on which conditions, as they are written."""
+"""The lines that enclose a line, and the conditions that it is under, as text."""

@@ -1,4 +1,4 @@
-"""The arms of a choice: ``case`` of a switch, a match or a shell, and the handlers of a ``try``."""
+"""The arms of ``switch``, ``match``, ``case`` of a shell, and the handlers of a ``try``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from patchq.engine.judge.landing.conditions.nesting import column_of
 
 ALTERNATIVES = b"\2"
-"""Before each thing that an arm takes."""
+"""Separates the alternatives of an arm."""
 ANY_ERROR = b"Exception"
 _DEFAULT = b"default"
 _HANDLER = re.compile(rb"[}\s]*(?:except\b\s*\*?\s*(.*?)\s*:|catch\s*\((.*?)\)\s*\{?\s*$)")
@@ -23,13 +23,14 @@ _CHOICE = re.compile(
 )
 _TRY = re.compile(rb"[}\s]*try\b")
 _FIXED = re.compile(rb"-?[\d.]\w*|\"[^\"]*\"|'[^']*'|\w+(?:\.\w+)+|None|True|False")
-"""A pattern of Python that takes one value alone."""
+"""A pattern of Python that matches one value only."""
 _GLOB = re.compile(rb"[*?\[]")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm: what is chosen by, what it ``takes``, and what arms before it take of that."""
+    """An arm: the subject of the choice, the patterns that it ``takes``, and those of earlier arms
+    that may match the same."""
 
     subject: bytes
     takes: frozenset[bytes]
@@ -37,7 +38,7 @@ class Arm:
 
 
 def arm_at(lines: Sequence[bytes], number: int) -> Arm | None:
-    """The arm that a line begins, if it begins one of a choice that can be read."""
+    """The arm that a line begins, None if it begins none that can be read."""
     line = lines[number]
     if _HANDLER.match(line):
         return _handler(lines, number)
@@ -54,30 +55,23 @@ def arm_at(lines: Sequence[bytes], number: int) -> Arm | None:
 
 
 def _chosen(lines: Sequence[bytes], number: int, head: int, match: re.Match[bytes]) -> Arm | None:
-    column, said = (
-        column_of(lines[number]),
-        b"".join(b" ".join(filter(None, match.groups())).split()),
-    )
-    subject = b"case:" + said
-    if match[3] is not None:
-        takes = _patterns(lines[number])
-        arms = (
-            _patterns(lines[at]) for at in range(head + 1, number) if column_of(lines[at]) == column
-        )
-        before = {one for arm in arms for one in arm if any(_meet(one, each) for each in takes)}
-    elif match[2] is not None:
-        takes = _cases(lines[number])
-        arms = (
-            _cases(lines[at]) for at in range(head + 1, number) if column_of(lines[at]) == column
-        )
-        before = {one for arm in arms for one in arm if any(_overlap(one, each) for each in takes)}
-    else:
+    """The arm at ``number`` of the choice that ``match`` found at ``head``."""
+    column = column_of(lines[number])
+    subject = b"case:" + b"".join(b" ".join(filter(None, match.groups())).split())
+    if match[1] is not None:
         takes = _labels(lines[number])
         for at in range(number - 1, head, -1):
             if not _LABEL.fullmatch(lines[at].rstrip()):
                 break
             takes |= _labels(lines[at])
         before = set(_others(lines, head, column)) - takes if _DEFAULT in takes else set()
+    else:
+        read, meet = (_cases, _overlap) if match[2] is not None else (_patterns, _meet)
+        takes = read(lines[number])
+        above = (line for line in lines[head + 1 : number] if column_of(line) == column)
+        before = {
+            each for line in above for each in read(line) if any(meet(each, one) for one in takes)
+        }
     return Arm(subject, frozenset(takes), frozenset(before)) if takes else None
 
 
@@ -97,7 +91,7 @@ def _labels(line: bytes) -> set[bytes]:
 
 
 def _cases(line: bytes) -> set[bytes]:
-    """The alternatives of a ``case`` of Python."""
+    """The alternatives of a ``case`` in Python."""
     match = re.match(rb"\s*case\b\s*(.+?)\s*:\s*(?:#.*)?$", line)
     if not match:
         return set()
@@ -115,7 +109,7 @@ def _patterns(line: bytes) -> set[bytes]:
 
 
 def _meet(one: bytes, other: bytes) -> bool:
-    """Whether two patterns of a shell may take the same word."""
+    """Whether two patterns of a shell may match the same word."""
     words = one.decode("latin-1"), other.decode("latin-1")
     globs = [_GLOB.search(one) is not None, _GLOB.search(other) is not None]
     if all(globs):
@@ -138,7 +132,7 @@ def _handler(lines: Sequence[bytes], number: int) -> Arm | None:
 
 
 def _caught(line: bytes) -> set[bytes]:
-    """What a handler takes; of the errors that Python has, those below it too."""
+    """The types that a handler catches; of built-in ones of Python, their subclasses too."""
     match = _HANDLER.match(line)
     if match is None:
         return set()
@@ -158,7 +152,7 @@ def _below(name: bytes) -> set[bytes]:
 
 
 def _are_apart(one: set[bytes], other: set[bytes]) -> bool:
-    """Whether no error can be taken by both: known of those that Python has."""
+    """Whether no error can match both; known for built-in exceptions of Python only."""
     if not all(map(_error, one | other)):
         return not one or not other
     return one.isdisjoint(other)
@@ -170,5 +164,5 @@ def _error(name: bytes) -> type[BaseException] | None:
 
 
 def _is_aside(line: bytes) -> bool:
-    """Whether a line is a remark or a directive."""
+    """Whether a line is a comment or a directive."""
     return line.lstrip().startswith((b"#", b"//", b"/*", b"*"))

@@ -1,7 +1,7 @@
-"""The conditions that a line stands under, as they are written.
+"""The conditions that a line is under, as text.
 
-How many there are (``languages/flow.py``) does not tell one that became narrower, was turned round
-or is never met any more; a loop may go through fewer items, an arm of a choice take fewer.
+Counting them (``languages/flow.py``) does not show that one became narrower, was negated or is
+always false now, that a loop has fewer items, or that an arm matches less.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FRAME = re.compile(
 )
 _AND, _OR = re.compile(rb"\band\b", re.IGNORECASE), re.compile(rb"\bor\b", re.IGNORECASE)
 _NOT = b"\0"
-"""Before the condition of a branch that was not taken."""
+"""The prefix of the condition of an earlier branch, which must be false."""
 _MOST_LINES = 12
 _LOOP = re.compile(
     rb"[}\s]*(?:async\s+)?for(?:each)?\b\s*(?=\(|.*(?:;|\b(?:in|range)\b))", re.IGNORECASE
@@ -35,16 +35,16 @@ _ITEM = re.compile(
     rb"[^;]*?(?:\bIN\s+(?:LISTS|ITEMS)\b|\b(?:in|of)\b|=\s*range\b|(?<!:):(?![:=]))",
     re.IGNORECASE,
 )
-"""What a loop calls each item, up to the items."""
+"""The loop variable, up to the items."""
 _COUNTER = re.compile(rb"[^=;]*?(\w+)\s*:?=(?=.*;)")
 _ALL_OF = re.compile(rb"(?:\w+\.)*(?:enumerate|tqdm|zip|sorted|reversed|list|tuple|iter)(?=[(])")
 _VIEW = re.compile(rb"\.(?:items|keys|values|copy)\(\)\Z")
 _EACH = b"\1"
-"""Before each thing that a loop goes through."""
+"""The prefix of each item or collection that a loop iterates over."""
 
 
 class Guards:
-    """The conditions in a file, by the line that begins them; each is read once."""
+    """The conditions in a file; each is parsed once."""
 
     def __init__(self, lines: Sequence[bytes], kind: Family):
         self._lines = lines
@@ -53,16 +53,16 @@ class Guards:
         self._arms: dict[int, frozenset[bytes]] = {}
 
     def on(self, number: int, heads: Iterable[int], parts: Iterable[Part]) -> frozenset[bytes]:
-        """The conditions on a line: those of its ``heads``, the lines that it stands below, and of
-        the branches before these, and those of the preprocessor's ``parts`` that it is in."""
+        """The conditions that a line is under: those of the lines that enclose it (``heads``), of
+        earlier branches of the same statements, and of the preprocessor (``parts``)."""
         begun = {self._begun(number, head) for head in heads}
         every = (*(tuple(_branches(self._lines, head)) for head in begun), *parts)
         arms = (self._on_arm(head) for head in begun)
         return frozenset().union(*map(self._conditions, every), *arms)
 
     def _begun(self, number: int, head: int) -> int:
-        """The line of a block that a line is in: what a bracket alone belongs to, and the last
-        branch (``} else {``) of what ``head`` begins."""
+        """The line that begins the block around a line: not a ``{`` alone, but its statement; and
+        the last branch (``} else {``) before the line if ``head`` begins several."""
         column = column_of(self._lines[head])
         if self._lines[head].strip() == b"{":
             for at in range(head - 1, max(head - _MOST_LINES, 0) - 1, -1):
@@ -75,8 +75,8 @@ class Guards:
         return head
 
     def _on_arm(self, head: int) -> frozenset[bytes]:
-        """What the choice that a line begins an arm of is made by, what the arm takes, and what
-        others take of it before."""
+        """The conditions of the arm that a line begins: its subject, its patterns, and those of
+        earlier arms, negated."""
         if head not in self._arms:
             arm = arm_at(self._lines, head)
             own = () if arm is None else (arm.subject, ALTERNATIVES.join((b"", *sorted(arm.takes))))
@@ -92,13 +92,13 @@ class Guards:
 
 
 def is_narrowed(before: frozenset[bytes], now: frozenset[bytes]) -> bool:
-    """Whether there is a condition now that was not there, nor is one made wider."""
+    """Whether a condition of ``now`` is neither one of ``before`` nor wider than one of these."""
     gone = before - now
     return any(not any(_is_wider(old, new) for old in gone) for new in now - before)
 
 
 def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
-    """The line that begins a branch, and those of the branches before it."""
+    """The line that begins a branch, and those of the earlier branches of the statement."""
     if not (_BRANCH.match(lines[head]) or _LOOP.match(lines[head])):
         return
     yield head
@@ -112,7 +112,7 @@ def _branches(lines: Sequence[bytes], head: int) -> Iterator[int]:
 
 
 def _condition(lines: Sequence[bytes], at: int, *, by_words: bool) -> bytes:
-    """A condition without spaces, remarks, its keyword, and brackets around all of it."""
+    """The text of a condition without spaces, comments, keyword and enclosing brackets."""
     said = b""
     for line in lines[at : at + _MOST_LINES]:
         said = b" ".join((said, _REMARK.sub(b"", line.strip()).strip())).strip()
@@ -126,8 +126,8 @@ def _condition(lines: Sequence[bytes], at: int, *, by_words: bool) -> bytes:
 
 
 def _gone_through(said: bytes, *, by_words: bool) -> Iterable[bytes]:
-    """What a loop goes through, whatever it calls each item: collections, the items if they are
-    written out, or how it counts."""
+    """What a loop iterates over, without the loop variable: collections, literal items, or the
+    head of a counting loop with the counter as ``@``."""
     said = _unwrapped(said.strip())
     if count := _COUNTER.match(said):
         said = re.sub(rb"\b" + count[1] + rb"\b", b"@", said[count.start(1) :])
@@ -137,7 +137,7 @@ def _gone_through(said: bytes, *, by_words: bool) -> Iterable[bytes]:
 
 
 def _collections(said: bytes) -> Iterator[bytes]:
-    """What is gone through whole, wherever it is handed over."""
+    """The collections that an expression iterates over completely, whatever they are passed to."""
     said = _unwrapped(_VIEW.sub(b"", said))
     call = _ALL_OF.match(said)
     if call and _is_one(said[call.end() :]):
@@ -152,7 +152,7 @@ def _collections(said: bytes) -> Iterator[bytes]:
 
 
 def _split(said: bytes) -> Iterator[bytes]:
-    """What commas separate that stand in no brackets."""
+    """Split at the commas outside of brackets."""
     depth = start = 0
     for at, sign in enumerate(said):
         depth += (sign in b"([{") - (sign in b")]}")
@@ -163,14 +163,14 @@ def _split(said: bytes) -> Iterator[bytes]:
 
 
 def _unwrapped(said: bytes) -> bytes:
-    """What stands in brackets that are around all of it."""
+    """The text without brackets that enclose all of it."""
     while said[:1] == b"(" and said[-1:] == b")" and _is_one(said):
         said = said[1:-1].strip()
     return said
 
 
 def _is_one(said: bytes) -> bool:
-    """Whether the first bracket closes with the last."""
+    """Whether the first bracket is closed by the last character."""
     depth = 0
     for at, sign in enumerate(said):
         depth += {40: 1, 41: -1}.get(sign, 0)
@@ -191,5 +191,5 @@ def _is_wider(old: bytes, new: bytes) -> bool:
 
 
 def _ends(line: bytes, column: int) -> bool:
-    """Whether a line ends a block of that column; a remark or a directive does not."""
+    """Whether a line ends a block of that column; a comment or directive (``#``) does not."""
     return bool(line.strip()) and column_of(line) < column and not line.lstrip().startswith(b"#")

@@ -1,4 +1,4 @@
-"""Below which line each line of a text stands, by their indentation."""
+"""The line that encloses each line of a text, by indentation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _OPENS_NOTHING = (b")", b"]", b"}", b"#")
 
 
 def nesting(lines: Iterable[bytes]) -> tuple[int, ...]:
-    """The number of the line that each stands below, the next above that is indented less.
+    """For each line, the number of the line that encloses it: the next above with less indentation.
 
-    -1 for one that stands below none, and for a blank one. Nothing stands below a comment (``#``),
-    nor below a line that begins with a closing bracket, but below the one where that was opened.
+    -1 if there is none, and for blank lines. A comment (``#``) encloses nothing; a line that begins
+    with a closing bracket does not either, but the line that opened the bracket.
     """
     found: list[int] = []
     open_: list[tuple[int, int]] = []  # indentation and number, from the outside in
@@ -32,11 +32,11 @@ def nesting(lines: Iterable[bytes]) -> tuple[int, ...]:
 
 
 def indent_of(line: bytes) -> int:
-    """Where the key or the statement of a line begins; of an item, that behind its dash."""
+    """The column at which the key or statement of a line begins; of a list item, after its dash."""
     said = line.lstrip()
     return len(line) - len(said) + (2 if said.startswith(b"- ") else 0)
 
 
 def column_of(line: bytes) -> int:
-    """Where a line begins to say something."""
+    """The column of the first character of a line that is no white space."""
     return len(line) - len(line.lstrip())
