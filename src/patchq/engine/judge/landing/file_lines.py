@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import sha1
 from pathlib import PurePosixPath
 
-from patchq.engine.judge.landing.binding.python_lines import MayBind, bound_by
+from patchq.engine.judge.landing.binding.python_lines import DEFINES, MayBind, bound_by
 from patchq.engine.judge.landing.conditions.guards import Guards, is_narrowed
 from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.growth import only_grew
@@ -92,6 +92,9 @@ class FileLines:
         gone, and not switched off."""
         if number in self.live and place not in now.live:
             return False
+        around = self._heads_around(number)
+        if around and around == now._heads_around(place):
+            return True  # no file has to be parsed to see that
         known, shown = self._outline, now._outline
         if known is None or shown is None:
             return True
@@ -99,6 +102,16 @@ class FileLines:
         if was is None or is_ is None:
             return was is is_
         return was.name == is_.name or was.name not in shown.names
+
+    def _heads_around(self, number: int) -> tuple[bytes, ...]:
+        """The names of the definitions of Python that a line is in, from the inside out; none if it
+        is in none, or indentation does not tell (decorators, closing brackets)."""
+        if self.kind is not Family.PYTHON or self[number].startswith((b")", b"]", b"}")):
+            return ()
+        lines = [self[at] for at in (number, *self.above(number))]
+        if any(line.startswith(b"@") for line in lines):
+            return ()
+        return tuple(match[1] for line in lines if (match := DEFINES.match(line)))
 
     def is_narrower(self, number: int, now: FileLines, places: Iterable[int]) -> bool:
         """Whether a line is under more or narrower conditions at each of ``places`` in ``now``."""
