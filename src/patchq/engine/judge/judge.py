@@ -22,11 +22,7 @@ from patchq.engine.judge.landing.history_walk import HistoryWalker
 from patchq.engine.judge.landing.hunk_history import (
     HunkHistory,
     LandedState,
-    without_lost_source,
 )
-from patchq.engine.judge.landing.included import Included
-from patchq.engine.judge.landing.moved_removals import Removals
-from patchq.engine.judge.landing.unused import Unused, without_effect
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
@@ -36,8 +32,7 @@ from patchq.engine.judge.outcomes import (
     unsettled,
 )
 from patchq.engine.judge.predicates import SpanPredicates
-from patchq.engine.judge.since.build_files import BuildFiles
-from patchq.engine.judge.since.modes import without_their_mode
+from patchq.engine.judge.since.in_effect import InEffect
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
 from patchq.engine.series.hunks import Unit, split_units
@@ -75,9 +70,8 @@ class Judge:
         self._merges = Merges(span)
         self._walker = HistoryWalker(span)
         self._hidden = HiddenLandings(span, self._walker)
-        self._included = Included(span)
         self._evidence = EvidenceMaker(span)
-        self._build_files = BuildFiles(span)
+        self._in_effect = InEffect(span, self._evidence)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
         self.predicates = SpanPredicates(span)
@@ -316,21 +310,7 @@ class Judge:
         trails = self._hidden.find(trails, facts.case.applied, facts.entries)
         if not undoing and not all(trail.has_landed for trail in trails):
             return trails, ()
-        places = {path: place.new for path, place in facts.placements.items()}
-        standing = Removals(self._span, facts.case.applied, facts.entries, places).standing(trails)
-        moved = {item.trail.unit for item in standing}
-        marked = [
-            trail.only_moved if trail.unit in moved else without_lost_source(trail, places)
-            for trail in trails
-        ]
-        marked = without_their_mode(marked, facts.entries, places, self._span)
-        marked, unbuilt = self._build_files.without_unbuilt(marked, places)
-        unused = (
-            *Unused(self._span, facts.entries, places).find(marked),
-            *self._included.find(marked, places),
-        )
-        shown = (*self._evidence.still_there(standing), *self._evidence.idle(unused, unbuilt))
-        return without_effect(marked, unused), shown
+        return self._in_effect.check(trails, facts)
 
     def _ruled(
         self, facts: CaseFacts, hunks: tuple[HunkOutcome, ...], *, moved: bool = False
