@@ -1,1 +1,1 @@
-"""Code that is gone from its place: proven gone, followed to where it went, or in doubt."""
+"""Code that is not in its place any more: proven gone, followed to its new place, or in doubt."""

@@ -1,9 +1,8 @@
-"""The proof that code is gone from upstream, and what is in the way of one.
+"""The proof that code is gone from upstream, or the reason why there is none.
 
-Absence is never inferred from silence. A proof names the commit that deleted the code with nothing
-in its place, and the search of the whole new tree that found neither its name nor, by likeness,
-its text. Everything else is a doubt: a rename, a copy, a rewritten version, a part of upstream that
-could not be looked at.
+Absence is never inferred. A proof names the commit that deleted the code with nothing in its place,
+and the search of the whole new tree that found neither its name nor a text like it. Everything else
+is a doubt: a rename, a copy, a rewritten version, a part of upstream that could not be searched.
 """
 
 from __future__ import annotations
@@ -33,29 +32,30 @@ from patchq.model.ids import BlobId, TreeId
 from patchq.model.words import some
 
 SMALL = 40
-"""Tokens below which code has too few shingles to tell: its names are asked instead."""
+"""Code with fewer tokens has too few shingles to be compared by: its names are compared instead."""
 
 GONE_EXACT, GONE_SHAPE, GONE_NAMES, GONE_FEW_NAMES = 0.40, 0.70, 0.72, 0.60
-"""Held by no window of the new tree: below these, code counts as gone (the last: small code).
+"""Code counts as gone if each window of the new tree has less of it (the last: small code).
 
-Set on functions of SGLang that left their file between v0.5.16 and v0.5.17, read as a list; what
-they give on other releases stands in benchmarks/README.md.
+Chosen on functions of SGLang that left their file between v0.5.16 and v0.5.17, checked by hand;
+what they give on other releases is in benchmarks/README.md.
 """
 FOUND_EXACT, FOUND_SHAPE = 0.60, 0.85
-"""From these on, code counts as found; in between, nobody can tell."""
+"""Code counts as found from these shares on; between the two it is not known."""
 
 TWIN = 0.80
-"""From here on, code that was there all along is a copy; below, it only looks alike."""
+"""From this share on, code that was there before is a copy; below, it is only similar."""
 SAME_SHAPE, SHAPELY = 0.98, 60
-"""The same, names aside, for definitions of that many tokens: shorter ones look alike by chance."""
+"""The same with names ignored, for definitions of at least that many tokens: shorter ones are
+similar by chance."""
 
 COMMON = 5
-"""A name with more definitions than this in unchanged files says nothing by itself."""
+"""A name with more definitions than this in unchanged files is too common to tell anything."""
 
 
 @dataclass(frozen=True)
 class Likest:
-    """The place on the new base that holds most of some code."""
+    """The place on the new base that has most of some code."""
 
     path: str
     line: int
@@ -64,17 +64,17 @@ class Likest:
 
     @property
     def text(self) -> str:
-        """The place in words."""
+        """The place, for messages."""
         return f"{self.name} in {self.path}" if self.name else f"{self.path}:{self.line}"
 
 
 @dataclass(frozen=True)
 class ProofOfAbsence:
-    """That the code which some hunks of one file edit is gone from upstream.
+    """Proof that the code which some hunks of one file edit is gone from upstream.
 
-    There is no proof without every one of these: the commit that deleted it with nothing in its
-    place; the tree that was searched, how many text files that were and what it covers of upstream;
-    and the place most like the code (None if no file holds enough of its names to be compared).
+    It needs the commit that deleted the code with nothing in its place; the tree that was searched,
+    with its number of text files and what it covers of upstream; and the place most like the code
+    (None if no file has enough of its names to be compared).
     """
 
     file: str
@@ -89,7 +89,7 @@ class ProofOfAbsence:
 
     @property
     def text(self) -> str:
-        """The figures, for a reviewer."""
+        """The search and its figures, for a reviewer."""
         search = f"in {self.coverage} ({self.searched} files)"
         if self.likest is None:
             return f"nothing like {self.what} {search}"
@@ -102,21 +102,21 @@ class ProofOfAbsence:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why there is no proof; ``places`` are where the code may be now, the likeliest first."""
+    """Why there is no proof; the code may be in one of ``places``, the likeliest first."""
 
     text: str
     places: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
-    """A text to look for: the unit, what is around it, or its body, ``inlined`` perhaps."""
+    """A text to search for: a unit, its surroundings or its body, which may be ``inlined``."""
 
     text: bytes
     inlined: bool = False
 
 
 class Prover:
-    """Proves absences on one span."""
+    """Proves that code is gone, between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -126,7 +126,7 @@ class Prover:
         self._fresh_code = fresh_code(span.store, span.old.tree, span.new.tree)
 
     def prove(self, lost: LostCode, removal: Removal) -> ProofOfAbsence | Doubt:
-        """The proof that ``lost``, which went by ``removal``, is gone, or the first doubt."""
+        """The proof that ``lost``, removed by ``removal``, is gone, or the first doubt."""
         doubt = self._renamed(lost) or self._still_named(lost)
         if doubt:
             return doubt
@@ -154,7 +154,7 @@ class Prover:
         )
 
     def elsewhere(self, path: str, text: bytes) -> bool:
-        """Whether a file of the new base may hold ``text``, which stood in ``path``."""
+        """Whether a file of the new base may have ``text``, which was in ``path``."""
         return any(like for like, _, _ in self._compare(path, text, [Wanted(text)]))
 
     @cached_property
@@ -165,7 +165,7 @@ class Prover:
 
     @cached_property
     def unsearched(self) -> Unsearched:
-        """What no search of the new base sees."""
+        """The content of the new base that cannot be searched."""
         return Unsearched(self._span, self.index)
 
     def _renamed(self, lost: LostCode) -> Doubt | None:
@@ -173,7 +173,7 @@ class Prover:
         return Doubt(f"{lost.path} was moved to {place}", (place,)) if place else None
 
     def _still_named(self, lost: LostCode) -> Doubt | None:
-        """A doubt if the new tree defines the name, or the file binds it in another way."""
+        """A doubt if the new tree defines the name, or the file imports it."""
         if lost.name is None:
             return None
         name = bare(lost.name)
@@ -205,7 +205,7 @@ class Prover:
         ]
 
     def _bound(self, lost: LostCode, name: str) -> Doubt | None:
-        """A doubt if a line that the old tag lacks binds the name in another way."""
+        """A doubt if a line that the old base lacks binds the name in any other way."""
         pattern = binding(name)
         for path, content in self.index.with_name(name.encode("utf-8", "surrogateescape")):
             if not pattern.search(content) or self._is_old(path):
@@ -219,12 +219,12 @@ class Prover:
         return None
 
     def _is_old(self, path: str) -> bool:
-        """Whether the old tag had the file of the new tag just as it is."""
+        """Whether the old base has the content of a file of the new base."""
         entry = self._objects.file(self._span.new.tree, path)
         return entry is not None and entry.oid in self.unsearched.old_blobs
 
     def _likest(self, lost: LostCode) -> tuple[Likest | None, bool]:
-        """The place most like the code or its neighbourhood, and whether it may be that code."""
+        """The place most like the code or its surroundings, and whether it may be that code."""
         wanted = [Wanted(text) for text in dict.fromkeys([lost.text, lost.neighbourhood])]
         wanted.append(Wanted(lost.body, inlined=True))
         found = self._compare(lost.path, lost.text, wanted)
@@ -234,9 +234,9 @@ class Prover:
     def _compare(
         self, path: str, unit: bytes, wanted: Sequence[Wanted]
     ) -> list[tuple[bool, float, Likest]]:
-        """The files that may hold a text of ``unit``: whether one does, by how much, and where.
+        """For each file that may have a ``wanted`` text: whether it has, by which share, and where.
 
-        Each file is cut into tokens once, whatever is looked for in it.
+        Each file is tokenized once for all texts.
         """
         kind, weight = family(path), self.index.weight
         pieces = [Piece(tokenize(kind, each.text), weight) for each in wanted]
@@ -253,10 +253,10 @@ class Prover:
     def _compared(
         self, path: str, unit: bytes, wanted: Wanted, piece: Piece, oid: BlobId
     ) -> tuple[bool, float, Likest]:
-        """Code that looks alike and was there all along, beside the unit, is not where that went.
+        """Whether a blob has a ``wanted`` text, by which share, and where.
 
-        Of a body that went ``inlined`` into other code nothing was there before, and if it is
-        small, its words alone show nothing.
+        Similar code that was there before, beside the unit, is not the unit moved: then only what
+        the file has anew is compared. If a small text may be ``inlined``, names do not count.
         """
         kind, inlined, small = family(path), wanted.inlined, piece.size < SMALL
         whole = wanted.text == unit and piece.size >= SHAPELY
@@ -273,7 +273,7 @@ class Prover:
         return like, share, Likest(self.index.paths(oid)[0], figures.first + 1, None, figures)
 
     def _candidates(self, kind: Family, piece: Piece, text: bytes) -> Iterator[BlobId]:
-        """The files of the new base that may hold much of ``text``."""
+        """The blobs of the new base that may have much of ``text``."""
         yield from self.index.candidates(piece, text)
         if piece.size < TELLING or kind is Family.OTHER:
             return
@@ -283,7 +283,7 @@ class Prover:
                 yield oid
 
     def _fresh(self, oid: BlobId, path: str, unit: bytes) -> bytes:
-        """What a blob of the new tree has beyond its file in the old one without ``unit``."""
+        """The lines of a blob of the new tree that its old file, without ``unit``, lacks."""
         if oid in self.unsearched.old_blobs:
             return b""
         content = self.index.content(oid)
@@ -301,7 +301,7 @@ class Prover:
 
     @cached_property
     def _origin(self) -> dict[str, str]:
-        """The files that moved: where they were, by where they are."""
+        """The old path of each file that moved, by the new one."""
         return {new: old for old, new in self._span.renames.renames.items()}
 
     def _named(self, likest: Likest) -> Likest:
@@ -324,7 +324,7 @@ class Prover:
                 (place.path,),
             )
         names = tokenize(family(lost.path), lost.body).names
-        if lost.name is None:  # no name of a definition tells in their stead
+        if lost.name is None:  # there is no name of a definition to tell
             names = frozenset(name for name in names if len(name) > 2)
         if len(names) < 2:
             return Doubt(f"{lost.what} says too little to be looked for", ())
@@ -339,7 +339,7 @@ class Prover:
         return Doubt(f"{lost.what} was not just deleted: {line!r} stands{where}", found.files[:5])
 
     def _inlined(self, lost: LostCode) -> Doubt | None:
-        """A doubt if new code has all of a body that is too short to be compared."""
+        """A doubt if new code contains a whole body that is too short to be compared."""
         kind = family(lost.path)
         tokens = tokenize(kind, lost.body)
         if len(tokens.texts) >= EXACT:
@@ -381,7 +381,7 @@ def _untold(lost: LostCode) -> Doubt:
 
 
 def _is_like(piece: Piece, figures: Figures) -> bool:
-    """Whether a text may hold the piece."""
+    """Whether a text with these ``figures`` may have the piece."""
     if figures.exact >= GONE_EXACT or (piece.size >= TELLING and figures.renamed >= FOUND_RENAMED):
         return True
     if piece.size < SMALL:

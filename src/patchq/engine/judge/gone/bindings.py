@@ -1,10 +1,10 @@
-"""Do the lines that a hunk adds mean the same in the file where their function stands now?
+"""Whether the lines that a hunk adds mean the same in the file that their function moved to.
 
-For Python each name that they read is looked up in both files, as far as the text tells. In C a
-name means the same if both files say the same of it outside of functions, and no header that only
-one of them includes has it: a name that is bound nowhere is left for the compiler to refuse. For
-other languages a name is known to mean the same only if the function itself, which is the same text
-in both places, has it already.
+In Python each name that they read is resolved in both files, as far as the text tells. In C a name
+means the same if both files have the same lines about it outside of functions, and no header that
+only one of them includes has it; an undeclared name is left for the compiler to report. In other
+languages a name is known to mean the same only if the function itself, which has the same text in
+both files, uses it already.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ def first_unbound(
     around: range,
     naming: Callable[[bytes], Iterable[str]],
 ) -> str | None:
-    """A name in the added ``lines`` of ``old`` that may mean something else in ``new``.
+    """A name in the added ``lines`` of ``old`` that may mean something else in ``new``, or None.
 
-    ``around`` are the lines of ``old`` that moved (with what is added there), ``body`` is what they
-    were before; ``naming`` gives the files of the new base that hold a name. None if there is no
-    such name.
+    ``around`` are the lines of ``old`` that moved, with the added ones, ``body`` is their text
+    without these; ``naming`` gives the files of the new base that contain a name.
     """
     if family(old.path) is Family.PYTHON:
         try:
@@ -73,7 +72,7 @@ def first_unbound(
 
 
 def _headers(text: bytes) -> set[str]:
-    """The names of the files that a file in C includes."""
+    """The file names of the headers that a file in C includes."""
     return {PurePosixPath(name.decode(errors="replace")).name for name in _INCLUDE.findall(text)}
 
 
@@ -83,7 +82,7 @@ def _same_in_c(name: bytes, old: SourceText, new: SourceText) -> bool:
 
 
 def _said_of(name: bytes, source: SourceText) -> set[bytes] | None:
-    """What a file in C says of ``name``: each line outside of functions, its own definition."""
+    """The lines about ``name`` in a file in C: those outside of functions and its definition."""
     shown = outline(source.path, source.text)
     if shown is None:
         return None
@@ -97,7 +96,7 @@ def _said_of(name: bytes, source: SourceText) -> set[bytes] | None:
     for number, line in enumerate(lines):
         if word.search(line):
             around = shown.around(number, number)
-            # of a type the members count, of a function only what it is
+            # the members of a type count, but only the head of a function
             if around is None or b"(" not in text(around).partition(b"{")[0]:
                 said.add(line.strip())
     return said
@@ -124,7 +123,7 @@ def _python(
 
 
 def _bound_inside(module: ast.Module, around: range) -> Iterator[str]:
-    """The names that a function inside ``around`` binds for itself."""
+    """The local names of the functions inside ``around``."""
     for function in ast.walk(module):
         if not isinstance(function, _FUNCTION) or function.lineno - 1 not in around:
             continue
@@ -172,7 +171,7 @@ def _module(path: str) -> str:
 
 
 def _target(item: Import, path: str) -> str:
-    """What an import names, from the root of the tree where it is relative."""
+    """The module that an import names; a relative one resolved from the root of the tree."""
     source = item.module
     if item.level:
         parts: Sequence[str] = path.split("/")[: -item.level]
@@ -181,5 +180,5 @@ def _target(item: Import, path: str) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two dotted names are one, although a file's may begin above its package."""
+    """Whether two dotted names mean one module: a path may begin above the package."""
     return one == other or one.endswith(f".{other}") or other.endswith(f".{one}")

@@ -1,10 +1,10 @@
-"""Follow code that moved word for word to another file.
+"""Follow code that moved unchanged to another file.
 
-The hunks go along only if there is no doubt about the place: all of the definition, decorators and
-template header included, stands in exactly one place that is new in the new tree; what the patches
-below made of it stands there too; and each name that the added lines read means the same there. A
-hunk of the same file outside of all definitions (an import, a macro, a constant) cannot be left
-behind, and has no place to go.
+Hunks are moved only if the place is certain: the whole definition, with decorators and template
+header, is in exactly one place that is new in the new tree; so are the changes that the patches
+below made to it; and each name that the added lines read means the same there. No hunk is moved if
+the same file has one outside of all definitions (an import, a macro, a constant): it would belong
+to the code that moved.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from patchq.git.objects import Entry
 from patchq.model.diff_layout import split_lines
 
 _LEAST = 20
-"""Tokens that a window without a definition must have: shorter ones stand in many places."""
+"""The least tokens of a window without a definition: shorter ones are in many places."""
 
 
 @dataclass(frozen=True)
 class MovedCode:
-    """Code that stands in ``path`` of the new base as it stood in the old place."""
+    """Code that is unchanged in another file, ``path``, of the new base."""
 
     trail: HunkHistory
     lost: LostCode
@@ -41,7 +41,7 @@ class MovedCode:
 
 @dataclass(frozen=True)
 class Followed:
-    """The facts with the moved hunks in their new files, and where they went."""
+    """The facts with the moved hunks in their new files, and these moves."""
 
     facts: CaseFacts
     moves: tuple[MovedCode, ...]
@@ -49,7 +49,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class _Splice:
-    """Lines of a file to be replaced: ``length`` of them from ``first`` on."""
+    """A replacement of ``length`` lines of a file, from line ``first`` on."""
 
     first: int
     length: int
@@ -57,7 +57,7 @@ class _Splice:
 
 
 class Follower:
-    """Follows code on one span; ``index`` is that of its new base."""
+    """Follows code between two bases; ``index`` is that of the new one."""
 
     def __init__(self, span: UpstreamRange, index: TreeIndex):
         self._span = span
@@ -66,16 +66,16 @@ class Follower:
         self._looked: set[str] = set()
 
     def looked(self) -> tuple[str, ...]:
-        """The files of the patched new base that were looked into since the last call."""
+        """The files of the patched new base that were read since the last call."""
         looked, self._looked = self._looked, set()
         return tuple(sorted(looked))
 
     def follow(
         self, trails: Sequence[HunkHistory], lost: Mapping[Unit, LostCode], facts: CaseFacts
     ) -> Followed | None:
-        """The facts with every lost hunk where its code is now; ``lost`` goes by unit.
+        """The facts with each hunk of ``lost`` moved to where its code is now.
 
-        None if one has no certain place, or if what is left of the patch does not apply.
+        None if the place of one is not certain, or the rest of the patch does not apply.
         """
         moves = []
         for trail in trails:
@@ -96,7 +96,7 @@ class Follower:
         return Followed(moved, tuple(moves)) if moved else None
 
     def place(self, lost: LostCode) -> str | None:
-        """The one file in which all of ``lost`` stands, if it is new there."""
+        """The only file that has all of ``lost``, if it is new there, else None."""
         kind = family(lost.path)
         tokens = tokenize(kind, lost.text)
         if lost.name is None and (lost.new_path or len(tokens.texts) < _LEAST):
@@ -119,13 +119,13 @@ class Follower:
         content = self._objects.content(self._span.new.tree, path) or b""
         places = occurrences(content, lost.text)
         shown = outline(path, content)
-        if shown is None or len(places) != 1:  # a notebook has the code in its cells
+        if shown is None or len(places) != 1:  # a notebook has its code in cells
             return False
         span = places[0], places[0] + lost.end - lost.first - 1
         return any((each.first, each.last) == span for each in shown.definitions)
 
     def _is_tied(self, trail: HunkHistory, moves: Sequence[MovedCode]) -> bool:
-        """Whether a hunk that stays belongs to code that moved out of its file."""
+        """Whether a hunk that stays may belong to code that moved out of its file."""
         if any(move.trail is trail for move in moves):
             return False
         if not any(move.lost.path in trail.unit.paths for move in moves):
@@ -139,7 +139,7 @@ class Follower:
         return shown.around(region.first, region.last) is None
 
     def _change(self, move: MovedCode, facts: CaseFacts) -> _Splice | None:
-        """What the hunk does to the file at the new place, None if that is not certain."""
+        """The edit of the hunk in the new file, None if it is not certain."""
         path, unit = move.lost.path, move.trail.unit
         old, new = (self._objects.blob(side[path]) for side in (unit.before, unit.after))
         own = self._range(move.lost, old)
@@ -205,7 +205,7 @@ class Follower:
             entry = self._objects.file(facts.case.ours, place)
             if entry is None:
                 return None
-            # under its old name, if all of a file's hunks went to this one
+            # with its old name, if all hunks of a file moved to this one
             (source,) = sources if len(sources) == 1 else (place,)
             alone = source not in before and all(
                 move.path == place for move, _ in pairs if move.lost.path == source

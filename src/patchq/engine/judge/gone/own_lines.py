@@ -1,6 +1,6 @@
-"""Whether the very lines that a hunk edits came into another file.
+"""Whether the lines that a hunk edits were added to another file.
 
-Of a file that was split, no other may hold much; but the line that matters stands somewhere.
+If a file was split, no other file may have much of it, but one has the line that matters.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 
 
 def own_lines_elsewhere(span: UpstreamRange, lost: LostCode) -> Elsewhere | None:
-    """Lines that a hunk replaces, or both that it stands between, if other files got them.
+    """The lines that a hunk replaces, or both lines around an insertion, if other files got them.
 
-    A line that is common in the old tree says nothing, nor does a bare jump or bracket.
+    Lines that are common in the old tree do not count, nor do bare jumps and brackets.
     """
     objects = span.store.objects
     region = changed_region(lost.unit, objects)

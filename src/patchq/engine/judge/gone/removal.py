@@ -1,8 +1,8 @@
-"""Which commit took code out, and did it leave nothing in its place?
+"""The commit that removed code, and whether it left nothing in its place.
 
-A unit that is renamed or rewritten where it stands looks gone to every search for its text, and is
-not. So only a pure deletion counts: the file went as a whole, or what stood before and after the
-unit is next to each other now, at the commit that took the unit out and on the new base alike.
+No search for its text finds a unit that was renamed or rewritten in place, but it is not gone. So
+only a pure deletion counts: the whole file was deleted, or the code before and after the unit is
+adjacent, both on the commit that removed the unit and on the new base.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from patchq.model.diff_layout import split_lines
 from patchq.model.ids import TreeId
 
 NEIGHBOURHOOD = 10
-"""Lines around a hunk that are looked for as well as all of its definition."""
+"""The number of lines around a hunk that are searched for besides its definition."""
 
 _WRAPPED = 3
 """A wrapper has at most this fraction of the tokens of what it wraps."""
@@ -34,12 +34,12 @@ _SAYS = re.compile(rb"\w")
 
 @dataclass(frozen=True)
 class LostCode:
-    """Code of the old upstream tag that a hunk edits and that its file no longer has.
+    """Code of the old base that a hunk edits and that its file no longer has.
 
-    Lines are 0-based, up to and without ``end``: of the definition (or, without one, of the
-    window around the hunk), and of the ``hunk`` with its neighbourhood inside that. ``new_path``
-    is None if the file is gone as a whole. Where ``wrapped``, the name is still there, on a much
-    shorter definition: it may hand on to the code, which went elsewhere.
+    Lines are 0-based, ``end`` is exclusive: of the definition (or, if there is none, of the window
+    around the hunk), and of the ``hunk`` with its surroundings inside that. ``new_path`` is None if
+    the whole file is gone. If ``wrapped``, the name is still there, with a much shorter definition
+    that may call the code elsewhere.
     """
 
     unit: Unit
@@ -54,17 +54,17 @@ class LostCode:
 
     @property
     def what(self) -> str:
-        """The unit in words."""
+        """The unit, for messages."""
         return self.name or f"{self.path}:{self.first + 1}-{self.end}"
 
     @property
     def text(self) -> bytes:
-        """All of the definition or window."""
+        """The text of the definition or window."""
         return b"".join(self.lines[self.first : self.end])
 
     @property
     def body(self) -> bytes:
-        """A definition without its head: what is left of it where it was inlined."""
+        """The text of a definition without its head: what would be inlined."""
         end = b":" if family(self.path) is Family.PYTHON else b"{"
         lines = iter(self.lines[self.first : self.end])
         if self.name is not None:
@@ -73,15 +73,15 @@ class LostCode:
 
     @property
     def neighbourhood(self) -> bytes:
-        """The lines around the hunk."""
+        """The text of the hunk with its surroundings."""
         return b"".join(self.lines[self.hunk[0] : self.hunk[1]])
 
 
 def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
-    """What ``unit`` edits, if its file is gone or lives on without it.
+    """The code that ``unit`` edits, if its file is gone or no longer has it.
 
-    None if it is there, and if the old upstream tag never had it: only upstream's own code can be
-    shown to be gone from upstream.
+    None if it is there, or if the old base did not have it: only upstream's own code can be shown
+    to be gone from upstream.
     """
     objects = span.store.objects
     region = changed_region(unit, objects)
@@ -123,10 +123,11 @@ def find_lost(span: UpstreamRange, unit: Unit) -> LostCode | None:
 
 @dataclass(frozen=True)
 class Removal:
-    """The commit that took a unit out; ``pure`` if it left nothing in its place, nor did another.
+    """The commit that removed a unit; ``pure`` if neither it nor a later one put anything in its
+    place.
 
-    ``commit`` is None if no commit between the bases shows it. What came in the place of a whole
-    file is not asked here.
+    ``commit`` is None if no commit between the bases shows the removal. A replacement of a whole
+    file is not searched for here, see :mod:`~patchq.engine.judge.gone.replacement`.
     """
 
     commit: CommitInfo | None
@@ -134,7 +135,7 @@ class Removal:
 
 
 def find_removal(span: UpstreamRange, lost: LostCode) -> Removal:
-    """How the unit went."""
+    """The removal of a unit."""
     commits = span.commits((lost.path,))
     if lost.new_path is None:
         commit = _file_removal(span, lost.path, commits)
@@ -159,7 +160,7 @@ def find_removal(span: UpstreamRange, lost: LostCode) -> Removal:
 
 
 def renamed_to(span: UpstreamRange, path: str) -> str | None:
-    """Where a commit moved the file ``path`` to, if it is there on the new base."""
+    """The path that a commit moved the file ``path`` to, if the new base has it."""
     for commit in reversed(span.commits((path,))):
         for touch in commit.touches:
             if touch.status == "R" and touch.old == path:
@@ -169,7 +170,7 @@ def renamed_to(span: UpstreamRange, path: str) -> str | None:
 
 
 def _adds_definitions(unit: Unit, path: str, objects: Objects) -> bool:
-    """Whether a hunk brings functions of its own, which upstream never had."""
+    """Whether a hunk adds definitions, which upstream never had."""
     before, after = (outline(path, objects.blob(side[path])) for side in (unit.before, unit.after))
     return bool(before and after and after.names - before.names)
 
@@ -195,7 +196,7 @@ def _lost(
     first, end = (whole.first, whole.last + 1) if whole else (0, len(lines))
     near = max(hunk[0] - NEIGHBOURHOOD, first), min(hunk[1] + NEIGHBOURHOOD, end)
     if whole is None:
-        # in a file that lives on, what stands around the block is still there
+        # if the file is still there, so is what is around the block
         first, end = near if new_path is None else hunk
         near = first, end
     name = whole.name if whole else None
@@ -203,7 +204,7 @@ def _lost(
 
 
 def _find(lines: Sequence[bytes], block: Sequence[bytes], near: int) -> int | None:
-    """Where ``block`` stands in ``lines``, nearest to line ``near``."""
+    """The index of ``block`` in ``lines`` that is nearest to ``near``, None if it is not there."""
     block = list(block)
     found = [n for n in range(len(lines)) if block and list(lines[n : n + len(block)]) == block]
     return min(found, key=lambda at: abs(at - near), default=None)
@@ -212,7 +213,7 @@ def _find(lines: Sequence[bytes], block: Sequence[bytes], near: int) -> int | No
 def _file_removal(
     span: UpstreamRange, path: str, commits: Iterable[CommitInfo]
 ) -> CommitInfo | None:
-    """The commit that deleted the file, under whatever name it had by then."""
+    """The commit that deleted the file, under the name that it had then."""
     found = None
     for commit in commits:
         for touch in commit.touches:
@@ -239,7 +240,7 @@ def _first_there(objects: Objects, tree: TreeId, names: Sequence[str]) -> str | 
 
 
 def _before(objects: Objects, commit: CommitInfo, names: Sequence[str]) -> bytes:
-    """The file before ``commit``."""
+    """The content of the file before ``commit``."""
     for parent in commit.parents[:1]:
         tree = objects.commit_tree(parent)
         path = _first_there(objects, tree, names)
@@ -252,13 +253,13 @@ def _has(lost: LostCode, path: str, text: bytes) -> bool:
         return _find(split_lines(text), lost.lines[lost.first : lost.end], lost.first) is not None
     name = bare(lost.name).lower()  # CMake's names have no case
     if name.isascii() and name.encode() not in text.lower():
-        return False  # that need not be parsed
+        return False  # told without parsing
     shown = outline(path, text)
     return shown is None or lost.name in shown.names
 
 
 def _is_deletion(lost: LostCode, old: bytes, new: bytes) -> bool:
-    """Whether the unit, which ``old`` has, was taken out of ``new`` with nothing in its place."""
+    """Whether ``new`` lacks the unit that ``old`` has, and has nothing in its place."""
     before, after = split_lines(old), split_lines(new)
     if lost.name is None:
         at = _find(before, lost.lines[lost.first : lost.end], lost.first)
@@ -270,7 +271,7 @@ def _is_deletion(lost: LostCode, old: bytes, new: bytes) -> bool:
 
 
 def _cut_out(old: Sequence[bytes], new: Sequence[bytes], first: int, end: int) -> bool:
-    """Whether a line diff shows the lines as deleted, and no line added beside them."""
+    """Whether a line diff shows the lines as deleted with no added lines next to them."""
     for tag, low, high, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if low < end and high > first and tag != "delete":
             return False
@@ -282,10 +283,10 @@ def _cut_out(old: Sequence[bytes], new: Sequence[bytes], first: int, end: int) -
 def _is_gap(
     old: Outline, before: Sequence[bytes], new: Outline, after: Sequence[bytes], name: str
 ) -> bool:
-    """Whether the neighbours of definition ``name`` in ``old`` stand side by side in ``new``.
+    """Whether the neighbours of the definition ``name`` in ``old`` are adjacent in ``new``.
 
-    Neighbours are definitions in the same one around it (or, if that is gone too, around that).
-    Between them there may be nothing that was not there before: no definition and no line.
+    Neighbours are definitions in the same enclosing one (or, if that is gone too, in the one around
+    it). Between them there may be no definition and no line that was not there before.
     """
     target = old.named(name)
     while target is not None:
@@ -323,11 +324,11 @@ def _is_gap(
 def only_imports(
     unit: Unit, objects: Objects, patched: bytes, lost: Sequence[LostCode], new: bytes
 ) -> tuple[str, ...]:
-    """The names that a hunk imports, if that is all it does and only ``lost`` code reads them.
+    """The names that a hunk imports, if it does nothing else and only ``lost`` code reads them.
 
-    ``patched`` is the file as the whole patch leaves it, ``new`` as it is on the new base. Nothing
-    of upstream can depend on a name that upstream never bound there. Empty if the hunk does more:
-    take a binding away, give a name another meaning, load another module.
+    ``patched`` is the file with the whole patch, ``new`` the file on the new base. Nothing of
+    upstream can depend on a name that upstream never bound there. Empty if the hunk does more:
+    removes or changes a binding, loads another module.
     """
     (path,) = unit.paths
     texts = [objects.blob(entries[path]) for entries in (unit.before, unit.after)]
@@ -354,7 +355,7 @@ def only_imports(
 
 
 def _in_imports(path: str, before: bytes, after: bytes) -> bool:
-    """Whether two versions of a file differ in import statements only."""
+    """Whether two versions of a file differ only in import statements."""
     sides = [split_lines(before), split_lines(after)]
     head, tail = common_ends(*sides)
     for text, lines in zip((before, after), sides, strict=True):

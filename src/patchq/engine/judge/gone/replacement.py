@@ -1,8 +1,8 @@
-"""Which file came in the place of one that upstream deleted?
+"""The file that replaced one which upstream deleted.
 
-Settings in another format, a module in another language, a kernel written anew: no likeness of text
-shows that. A name does, or a place, where one file went and one came. Upstream may do both in one
-commit, or bring the new one first and delete the old one later.
+If settings change their format, or a module its language, the texts are not similar. The names are,
+or the directory is the same one and one file of it was deleted and one added. Upstream may do both
+in one commit, or add the new file first and delete the old one later.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from patchq.git.history import CommitInfo
 from patchq.model.ids import TreeId
 
 _COMMON = 5
-"""A name that more files of the old tree have than this says nothing by itself."""
+"""A file name that more files of the old tree have is too common to tell anything."""
 
 _PROSE = frozenset({".md", ".mdx", ".rst", ".adoc"})
 
 
 class Replacements:
-    """Looks for them on one span."""
+    """Finds replacements of files between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
         self._objects = span.store.objects
 
     def find(self, path: str, commit: CommitInfo) -> str | None:
-        """The file in the place of ``path``, which ``commit`` deleted; None if there is none."""
+        """The file that replaced ``path``, which ``commit`` deleted; None if there is none."""
         gone = PurePosixPath(path)
         return self._at_once(gone, commit) or self._over_time(gone)
 
     def _at_once(self, gone: PurePosixPath, commit: CommitInfo) -> str | None:
-        """A file that the same commit added."""
+        """The replacement among the files that the same commit added."""
         if not commit.parents:
             return None
         before = self._objects.commit_tree(commit.parents[0])
@@ -43,7 +43,7 @@ class Replacements:
         return _named_alike(gone, came) or next(iter(_beside(gone, went, came)), None)
 
     def _over_time(self, gone: PurePosixPath) -> str | None:
-        """A file that the new base has, that the old one lacks, and that was not renamed."""
+        """The replacement among the files that the new base has in addition, without renames."""
         went, came = self._between
         there = [name for name in came if name.suffix not in _PROSE or gone.suffix in _PROSE]
         alike = _named_alike(gone, there) if self._stems[gone.stem] <= _COMMON else None
@@ -63,7 +63,7 @@ class Replacements:
         return Counter(PurePosixPath(path).stem for path, _ in files)
 
     def _changes(self, old: TreeId, new: TreeId) -> tuple[list[PurePosixPath], list[PurePosixPath]]:
-        """The files that went and those that came from one tree to another."""
+        """The files deleted and the files added from one tree to another."""
         went: list[PurePosixPath] = []
         came: list[PurePosixPath] = []
         for path in sorted(self._objects.differing(old, new)):
@@ -80,6 +80,6 @@ def _named_alike(gone: PurePosixPath, came: Iterable[PurePosixPath]) -> str | No
 def _beside(
     gone: PurePosixPath, went: Sequence[PurePosixPath], came: Sequence[PurePosixPath]
 ) -> list[str]:
-    """The files that came to the directory of ``gone``, if no other of it went."""
+    """The files added to the directory of ``gone``, if no other file of it was deleted."""
     alone = all(path == gone for path in went if path.parent == gone.parent)
     return [str(path) for path in came if alone and path.parent == gone.parent]

@@ -1,7 +1,7 @@
-"""What the commit that took code out brought in its stead, under other names or written anew.
+"""Code that replaced removed code in the same commit, renamed or rewritten.
 
-It says more than likeness in all that is new: code too short to be known elsewhere is known there,
-and so is a function that shares its parameters alone with the old one.
+What the same commit added is compared less strictly than all that is new: shorter code is
+recognised there, and so is a function that only has the same parameters as the old one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from patchq.engine.languages.tree_index import TELLING, FreshCode, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 
 _RENAMED, _SHORT_RENAMED, _SHORTEST = 0.5, 0.9, 14
-"""So much of the code under other names tells: of code with less than :data:`TELLING` tokens it has
-to be all, and of less than the last it says nothing."""
+"""The least share of renamed code, that of code with less than :data:`TELLING` tokens, and the
+least tokens of code that is compared at all."""
 _SAME_LANGUAGE, _OTHER_LANGUAGE, _ANY_COMMIT = (0.65, 6), (0.3, 3), (0.55, 5)
-"""So much of the words of code tells, and so many. Of functions that two releases of SGLang took
-out, the commit says 0.64 of many elsewhere in the same language, and at most 0.16 in another; any
-commit between says at most 0.5 in another. In the same language that is no sign."""
+"""The least share and number of common words in code that the commit added, in the same language
+or another, and in code in another language that any commit added. Of functions that two releases of
+SGLang removed, unrelated code of the commit has up to 0.64 of the words in the same language, and
+0.16 in another; that of any commit 0.5 in another. In the same language the latter tells nothing."""
 _C, _CPP = frozenset({"c"}), frozenset({"c++"})
 _LANGUAGES = {
     ".c": _C,
@@ -38,26 +39,27 @@ _LANGUAGES = {
 }
 _Least = tuple[float, int]
 _PARAMETERS = 3
-"""With so many parameters, a function that takes just the same does the same for its callers."""
+"""With at least so many parameters, a new function with the same ones is taken as a replacement."""
 
 
 @dataclass(frozen=True)
 class Successor:
-    """A file with what came in the stead of code, and who did what, in words."""
+    """A file with the code that replaced other code, and ``words`` for how."""
 
     path: str
     words: str
 
 
 class Successors:
-    """Looks for them on one span."""
+    """Finds successors of code between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._store = span.store
         self._all_fresh = fresh_code(span.store, span.old.tree, span.new.tree)
 
     def find(self, lost: LostCode, removal: Removal) -> Successor | None:
-        """What the commit of ``removal`` brought that may be ``lost``."""
+        """The code that replaced ``lost``, mostly by the commit of ``removal``; None if none is
+        found."""
         commit, kind = removal.commit, family(lost.path)
         if commit is None or not commit.parents:
             return None
@@ -97,9 +99,9 @@ def _rewritten(kind: Family, lost: LostCode, fresh: FreshCode) -> Successor | No
 def _ported(
     lost: LostCode, fresh: FreshCode, other: _Least, same: _Least | None, who: str
 ) -> Successor | None:
-    """A file with new code that says much of what the old did, in another spelling or language.
+    """A file with new code that has many words of the old code, perhaps in another language.
 
-    In the same language, all code of one subject shares words: there it has to be nearly all.
+    In the same language, unrelated code shares words too: there the share has to be larger.
     """
     wanted, language = words(lost.text), _language(lost.path)
     candidates = []
@@ -114,6 +116,6 @@ def _ported(
 
 
 def _language(path: str) -> frozenset[str]:
-    """What the file ``path`` may be written in."""
+    """The languages that the file ``path`` may be written in."""
     suffix = PurePosixPath(path).suffix
     return _LANGUAGES.get(suffix, frozenset({suffix}))

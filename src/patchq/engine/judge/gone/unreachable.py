@@ -1,7 +1,7 @@
-"""The code of a patch that is gone from its place: proven gone, or perhaps somewhere else.
+"""The code of a patch that is not in its place any more: proven gone, moved, or not known.
 
 A patch is unreachable only if every hunk of it has a :class:`ProofOfAbsence`. A hunk that only
-imports what the gone code alone reads has the proof of that code.
+imports what only the gone code reads has the proof of that code.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from patchq.steps import counted
 
 @dataclass(frozen=True)
 class Loss:
-    """A hunk whose code is gone from its place; ``lost`` is None if upstream never had it."""
+    """A hunk whose code is not in its place; ``lost`` is None if upstream never had it."""
 
     trail: HunkHistory
     lost: LostCode | None
@@ -48,12 +48,12 @@ class Loss:
 
     @property
     def what(self) -> str:
-        """The code in words."""
+        """The code, for messages."""
         return self.lost.what if self.lost else self.trail.unit.file
 
 
 class GoneCode:
-    """Looks for the code of patches on one span."""
+    """Searches for the code of patches between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -61,7 +61,7 @@ class GoneCode:
         self._prover = Prover(span)
 
     def losses(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> list[Loss]:
-        """The hunks whose code is gone from its place."""
+        """The hunks whose code is not in its place."""
         return [
             loss
             for trail in counted(trails, "code that is gone")
@@ -69,7 +69,7 @@ class GoneCode:
         ]
 
     def is_elsewhere(self, patch: Patch) -> bool:
-        """Whether what the hunks of ``patch`` stand on may be in other files of the new base."""
+        """Whether the code that ``patch`` edits may be in other files of the new base."""
         prover = self._prover
         return any(
             prover.elsewhere(change.paths[0], b"".join(hunk.preimage)) or prover.unsearched.came
@@ -81,7 +81,7 @@ class GoneCode:
     def unreachable(
         self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: CaseFacts
     ) -> Judgement | None:
-        """The judgement on a patch of which nothing is left, None if that is not proven."""
+        """The judgement that all code of a patch is gone, None if that is not proven."""
         proven = {
             loss.trail.unit: loss.finding
             for loss in losses
@@ -99,7 +99,7 @@ class GoneCode:
     def follow(
         self, trails: Sequence[HunkHistory], losses: Sequence[Loss], facts: CaseFacts
     ) -> tuple[Followed, tuple[Evidence, ...]] | None:
-        """The facts with the lost hunks where their code went word for word, and the evidence."""
+        """The facts with the lost hunks moved along with their unchanged code, and the evidence."""
         lost = {loss.trail.unit: loss.lost for loss in losses if loss.lost is not None}
         followed = self._follower.follow(trails, lost, facts)
         if followed is None:
@@ -114,7 +114,7 @@ class GoneCode:
         return followed, tuple(evidence.values())
 
     def looked(self) -> tuple[str, ...]:
-        """The files, with the patches below, into which code was followed since the last call."""
+        """The files of the patched new base that were read to follow code since the last call."""
         return self._follower.looked() if "_follower" in self.__dict__ else ()
 
     @cached_property
@@ -122,7 +122,7 @@ class GoneCode:
         return Follower(self._span, self._prover.index)
 
     def evidence(self, losses: Sequence[Loss]) -> tuple[Evidence, ...]:
-        """What went, by which commit, and where it may be now."""
+        """What was removed, by which commit, and where it may be now."""
         found: dict[tuple[object, ...], Evidence] = {}
         for loss in losses:
             whole = loss.lost is None or loss.lost.new_path is None
@@ -149,16 +149,16 @@ class GoneCode:
             doubt = Doubt(f"what {trail.unit.file} held cannot be looked for", ())
             return Loss(trail, None, Removal(None, False), doubt)
         if lost.wrapped and self._follower.place(lost) is None:
-            return None  # shortened where it stands, as in any collision
+            return None  # shortened in place, as in any conflict
         removal = find_removal(self._span, lost)
         if lost.name is None and lost.new_path and not removal.pure:
-            return None  # lines that were edited, as in any collision
+            return None  # edited lines, as in any conflict
         return Loss(trail, lost, removal, self._prover.prove(lost, removal))
 
     def _serving(
         self, trail: HunkHistory, losses: Sequence[Loss], facts: CaseFacts
     ) -> ProofOfAbsence | None:
-        """The proof for a hunk that only imports what the gone code alone reads."""
+        """The proof for a hunk that only imports what only the gone code reads."""
         (path, *more) = trail.unit.paths
         here = [loss for loss in losses if loss.lost and loss.lost.path == path]
         new = facts.placements[path].new
@@ -176,7 +176,7 @@ class GoneCode:
 
 
 def is_found(losses: Iterable[Loss]) -> bool:
-    """Whether some of the code may be in another place, which is known."""
+    """Whether some of the code is known to be in another place."""
     return any(isinstance(loss.finding, Doubt) and loss.finding.places for loss in losses)
 
 

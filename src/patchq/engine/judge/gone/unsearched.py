@@ -1,8 +1,8 @@
-"""What of upstream no search of a tree sees, and whether gone code may be in it.
+"""Content of upstream that cannot be searched, and whether gone code may be in it.
 
-A submodule, an archive, a Git LFS pointer and sources that a build fetches hold files that the tree
-does not have. Only what came between the bases can hold what went between them; one that was there
-before counts if the commit that took the code out changed it too.
+Submodules, archives, Git LFS objects and sources that a build fetches are files that the tree does
+not have. Only those that were added between the bases can have code that was removed between them;
+an older one counts if the commit that removed the code changed it too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_SOURCE = re.compile(
     r"|feather|pkl|mo)$",
     re.IGNORECASE,
 )
-"""Endings of files that hold no source, whatever else is in them."""
+"""Endings of files that contain no source code."""
 
 _DECLARED = re.compile(
     rb"\b(?:FetchContent_Declare|ExternalProject_Add|CPM(?:Add|Find)Package)\s*\(\s*(?:NAME\s+)?"
@@ -46,7 +46,7 @@ _WRAP = re.compile(rb"^\[wrap-\w+\]", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Unseen:
-    """Why not all of the new base was searched, and where code may be (nowhere that is known)."""
+    """Why not all of the new base was searched, and the paths that code may be in, if known."""
 
     text: str
     paths: tuple[str, ...]
@@ -54,14 +54,14 @@ class Unseen:
 
 @dataclass(frozen=True)
 class UnsearchedPlace:
-    """A place of the new base that could not be searched: what it is, and since when."""
+    """A path of the new base that could not be searched: what it is, and since when."""
 
     path: str
     words: str
 
 
 class Unsearched:
-    """What no search of the new base of a span sees, and the old one lacks."""
+    """The content that cannot be searched on the new base, and that the old one lacks."""
 
     def __init__(self, span: UpstreamRange, index: TreeIndex):
         self._span = span
@@ -69,7 +69,7 @@ class Unsearched:
         self._objects = span.store.objects
 
     def find(self, what: str, removal: Removal) -> Unseen | None:
-        """Where the code ``what`` that ``removal`` took out may be, None if all was searched."""
+        """Where the code ``what`` that ``removal`` removed may be, None if all was searched."""
         new = self._span.new
         if new.archive is not None:
             part = f"not found in the part of upstream that {new.name} covers"
@@ -87,7 +87,7 @@ class Unsearched:
 
     @cached_property
     def came(self) -> UnsearchedPlace | None:
-        """The first that came between the bases."""
+        """The first such place that was added between the bases, None if there is none."""
         return next(self._came(), None)
 
     def _came(self) -> Iterator[UnsearchedPlace]:
@@ -107,7 +107,7 @@ class Unsearched:
         yield from self._fetched()
 
     def _changed_at_once(self, removal: Removal) -> UnsearchedPlace | None:
-        """What was there before, and was changed by the commit that took the code out."""
+        """An older place that the commit which removed the code changed too."""
         commit = removal.commit
         if commit is None or not commit.parents:
             return None
@@ -126,7 +126,7 @@ class Unsearched:
         return None
 
     def _fetched(self) -> Iterator[UnsearchedPlace]:
-        """Sources that the build fetches now, by a name that no build file of the old base has."""
+        """Sources that the build fetches now under a name that it did not on the old base."""
         span = self._span
         fresh = fresh_code(span.store, span.old.tree, span.new.tree)
         found = [
@@ -190,7 +190,7 @@ def _may_fetch(path: str) -> bool:
 
 
 def _names(path: str, text: bytes) -> Iterator[str]:
-    """What a build file fetches, by name: of Meson, each wrap file is one."""
+    """The names of the sources that a build file fetches; of Meson, the name of the wrap file."""
     if path.endswith(".wrap"):
         yield PurePosixPath(path).stem
         return
