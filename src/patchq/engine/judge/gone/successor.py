@@ -29,7 +29,7 @@ _SAME_LANGUAGE, _OTHER_LANGUAGE, _ANY_COMMIT = (0.65, 6), (0.3, 3), (0.55, 5)
 """The least share and number of common words in code that the commit added, in the same language
 or another, and in code in another language that any commit added. Of functions that two releases of
 SGLang removed, unrelated code of the commit has up to 0.64 of the words in the same language, and
-0.16 in another; that of any commit 0.5 in another. In the same language the latter tells nothing."""
+0.16 in another; that of any commit 0.5 in another. In the same language that tells nothing."""
 _C, _CPP = frozenset({"c"}), frozenset({"c++"})
 _LANGUAGES = {
     ".c": _C,
