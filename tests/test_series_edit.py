@@ -97,6 +97,43 @@ def test_a_comment_goes_and_comes_back_with_the_patch_that_it_is_for(
     ]
 
 
+OWN = "one.patch\ntwo.patch -p1 #-slim #+x # why two\nthree.patch # mine\n"
+
+
+def test_the_comment_on_a_patchs_own_line_comes_back_with_it(bench: Bench) -> None:
+    file = bench.workspace.series_path("v1") / "series"
+    file.write_text(OWN)
+    for name in ("two", "three"):
+        bench.run("drop", name, "--reason", "built elsewhere")
+        assert f"{name}.patch" not in file.read_text()
+        bench.run("revive", name)
+    assert file.read_text() == OWN.replace(" -p1", "")
+    given = bench.workspace.root / "three.patch"
+    given.write_bytes((file.parent / "three.patch").read_bytes())
+    bench.run("drop", "three", "--reason", "built elsewhere")
+    bench.run("import", str(given), "--tag", "v1")
+    assert file.read_text() == OWN.replace(" -p1", "")
+
+
+def test_comments_go_with_a_patch_to_other_tags(bench: Bench) -> None:
+    add_series(bench.workspace, "v2", {"one.patch": dict(three(bench.upstream))["one.patch"]})
+    file = bench.workspace.series_path("v1") / "series"
+    file.write_text(ALONE.replace("three.patch", "three.patch # mine"))
+    bench.run("port", "three", "--to", "v2", "--from", "v1")
+    ported = bench.workspace.series_path("v2") / "series"
+    assert ported.read_text() == "one.patch\n# for 3\nthree.patch # mine\n"
+
+
+def test_a_comment_on_the_line_of_a_folded_patch_is_told(bench: Bench) -> None:
+    file = bench.workspace.series_path("v1") / "series"
+    file.write_text("one.patch\ntwo.patch # why two\nthree.patch\n")
+    assert "left out of two.patch: # why two" in bench.run("fold", "one", "two")
+    bench.run("undo")
+    bench.run("edit")
+    bench.rebase("todo[1] = todo[1].replace('pick', 'fixup', 1)")
+    assert "left out of two.patch: # why two" in bench.run("refresh")
+
+
 def test_a_comment_outlives_a_patch_that_is_forgotten_or_comes_back_otherwise(
     bench: Bench,
 ) -> None:

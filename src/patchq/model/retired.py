@@ -34,7 +34,8 @@ class Retired:
     """A patch out of the series: why, and its content byte for byte.
 
     ``since`` is the base on which it was judged; ``base`` the one that its content stands on.
-    ``guards`` and ``strip`` are what its line in the series said, ``comment`` the lines above it.
+    ``guards``, ``strip`` and ``remark`` are what its line in the series said, ``comment`` the lines
+    above it.
     """
 
     name: str
@@ -48,11 +49,14 @@ class Retired:
     guards: tuple[Guard, ...] = ()
     strip: int = 1
     comment: bytes = b""
+    remark: bytes = b""
 
     @property
     def entry(self) -> SeriesEntry:
         """Its line in a series, if it comes back."""
-        return SeriesEntry(self.name, strip=self.strip, guards=self.guards, comment=self.comment)
+        return SeriesEntry(
+            self.name, self.strip, self.guards, comment=self.comment, remark=self.remark
+        )
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ def _fields(document: YamlValue) -> dict[str, YamlValue]:
 def _read_record(entry: YamlValue) -> Retired:
     fields = entry.fields(
         *("name", "standing", "verdict", "since", "base", "reason", "content"),
-        optional=("guards", "strip", "comment", "evidence"),
+        optional=("guards", "strip", "comment", "remark", "evidence"),
     )
     name = fields["name"].text()
     check_name(name, fields["name"].where)
@@ -172,6 +176,7 @@ def _read_record(entry: YamlValue) -> Retired:
         guards=tuple(map(_read_guard, fields["guards"].sequence())) if "guards" in fields else (),
         strip=fields["strip"].integer() if "strip" in fields else 1,
         comment=fields["comment"].content() if "comment" in fields else b"",
+        remark=fields["remark"].content() if "remark" in fields else b"",
     )
 
 
@@ -225,6 +230,7 @@ def _render_record(record: Retired) -> dict[str, Any]:
         "strip": None if record.strip == 1 else record.strip,
         "guards": [str(guard).removeprefix("#") for guard in record.guards] or None,
         "comment": record.comment or None,
+        "remark": record.remark or None,
         "reason": record.reason,
         "evidence": [_render_evidence(evidence) for evidence in record.evidence] or None,
         "content": record.content,

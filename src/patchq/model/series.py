@@ -56,6 +56,8 @@ class SeriesEntry:
     line: int = field(default=0, compare=False)
     comment: bytes = field(default=b"", compare=False)
     """The comment lines right above it, which a patch takes along that comes back."""
+    remark: bytes = field(default=b"", compare=False)
+    """The comment on its own line, behind the guards, from the ``#`` on."""
 
     @property
     def guard_words(self) -> list[str]:
@@ -174,6 +176,14 @@ class Series:
         lines.insert(self.entry(name).line - 1, comment)
         return self._with(lines)
 
+    def remarked(self, name: str, remark: bytes) -> Series:
+        """The series with ``remark`` on the line of patch ``name``, unless that has a comment."""
+        lines, entry = self._lines(), self.entry(name)
+        if not remark or entry.remark:
+            return self
+        lines[entry.line - 1] = lines[entry.line - 1].rstrip() + b" " + remark + b"\n"
+        return self._with(lines)
+
     def taken(self, name: str) -> SeriesEntry:
         """The entry of patch ``name`` with the comment right above it."""
         entry = self.entry(name)
@@ -210,11 +220,9 @@ class Series:
     def guard(self, name: str, guards: Iterable[Guard]) -> Series:
         """The series with exactly these guards on patch ``name``; a comment after them stays."""
         lines, line = self._lines(), self.entry(name).line - 1
-        given, mark, rest = lines[line].rstrip().partition(b"#")
-        comment = _GUARDS.sub(b"", mark + rest, count=1)
-        if comment and not comment.startswith(b"#"):
-            comment = b"# " + comment
-        words = [given.rstrip(), *(_encode(str(guard)) for guard in guards), comment]
+        given = lines[line].partition(b"#")[0]
+        remark = self.entry(name).remark
+        words = [given.rstrip(), *(_encode(str(guard)) for guard in guards), remark]
         lines[line] = b" ".join(filter(None, words)) + b"\n"
         return self._with(lines)
 
@@ -314,7 +322,9 @@ def _is_comment(line: bytes) -> bool:
 def render_entry(entry: SeriesEntry) -> bytes:
     """The line of ``entry``, with its newline."""
     strip = [] if entry.strip == 1 else [f"-p{entry.strip}"]
-    return _encode(" ".join([entry.name, *strip, *map(str, entry.guards)]) + "\n")
+    remark = [entry.remark] if entry.remark else []
+    words = [*map(_encode, [entry.name, *strip, *map(str, entry.guards)]), *remark]
+    return b" ".join(words) + b"\n"
 
 
 def _encode(text: str) -> bytes:
@@ -330,7 +340,11 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
     comment = list(dropwhile(lambda word: not word.startswith("#"), rest))
     options = rest[: len(rest) - len(comment)]
     return SeriesEntry(
-        name, _read_strip(options, here), _read_guards(comment, here), here.line or 0
+        name,
+        _read_strip(options, here),
+        _read_guards(comment, here),
+        here.line or 0,
+        remark=_read_remark(_encode(line)),
     )
 
 
@@ -374,6 +388,13 @@ def _read_strip(options: list[str], here: Where) -> int:
             hint="One -pN may follow the name (quilt's -R and -pab are not supported).",
         )
     return int(match[1])
+
+
+def _read_remark(line: bytes) -> bytes:
+    """The free text behind the guards of a line, beginning with a ``#``; empty if there is none."""
+    _, mark, rest = line.strip().partition(b"#")
+    remark = _GUARDS.sub(b"", mark + rest, count=1)
+    return remark if not remark or remark.startswith(b"#") else b"# " + remark
 
 
 def _read_guards(comment: list[str], here: Where) -> tuple[Guard, ...]:

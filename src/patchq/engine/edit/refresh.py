@@ -18,7 +18,7 @@ from patchq.engine.rebase.operation import files_below, hash_files, hash_target
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import rename_required
 from patchq.engine.series.message import head_of
-from patchq.engine.series.records import dropped, with_lineage
+from patchq.engine.series.records import dropped, lost_remarks, with_lineage
 from patchq.engine.series.restack import NoMergeError, Restacker, Work
 from patchq.engine.workspace.project import Project
 from patchq.errors import FindingsError
@@ -176,7 +176,8 @@ class _Refresh:
             ),
         ]
         new = with_lineage(self._workspace, new, self._successors(named, folded))
-        edited = Edited(self._old, new, self._restacker.notices)
+        lost = lost_remarks(self._old.series, sorted(folded))
+        edited = Edited(self._old, new, (*self._restacker.notices, *lost))
         return Refreshed(self._edit, edited, tuple(outcomes))
 
     def _successors(

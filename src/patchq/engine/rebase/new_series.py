@@ -73,6 +73,7 @@ def _record(rebased: Rebased, report: PatchReport) -> Retired:
         guards=entry.guards,
         strip=entry.strip,
         comment=entry.comment,
+        remark=entry.remark,
     )
 
 

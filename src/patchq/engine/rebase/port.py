@@ -133,7 +133,7 @@ class _Port:
 
     def result(self, names: Sequence[str]) -> Ported:
         span, target = self._span, self._target
-        entries = [self._source.series.entry(name) for name in names]
+        entries = [self._source.series.taken(name) for name in names]
         paths = [path for name in names for path in self._source.patches[name].paths]
         judge = PlaceJudge(span, self._stack, paths, kept_verdicts(self._project.workspace))
         moves_others = set(names) & {*target.series.names, *_required(target)}
@@ -203,10 +203,10 @@ def _with_entry(directory: SeriesDirectory, entry: SeriesEntry) -> SeriesDirecto
     series = directory.series
     if entry.name in series.names:
         return directory
-    line = SeriesEntry(entry.name, strip=entry.strip, guards=entry.guards)
+    line = replace(entry, line=0)
     waiting = [name for name in series.names if entry.name in _requires(directory, name)]
     placed = series.insert(line, before=waiting[0]) if waiting else series.append(line)
-    return replace(directory, series=placed)
+    return replace(directory, series=placed.under(entry.name, entry.comment))
 
 
 def _requires(directory: SeriesDirectory, name: str) -> tuple[str, ...]:

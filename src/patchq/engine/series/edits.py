@@ -17,7 +17,7 @@ from patchq.engine.series.header_edit import add_field, rename_required, with_su
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
 from patchq.engine.series.naming import asked_name
-from patchq.engine.series.records import record_of, vanished, with_lineage
+from patchq.engine.series.records import lost_remarks, record_of, vanished, with_lineage
 from patchq.engine.series.restack import DirectoryChanges, Restacker, Work, changes, settles
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
@@ -192,6 +192,7 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     left = {name: other for name, other in works.items() if name not in names}
     renamed = _requiring(left, names, into)
     kept = [entry for entry in together.entries if entry.name not in names]
+    notes = (*notes, *lost_remarks(series, names))
     edited = _same_tree(project, old, kept, restacker, {**renamed, into: work}, notes)
     lineage = dict.fromkeys(names, (into,))
     return replace(edited, new=with_lineage(project.workspace, edited.new, lineage))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from patchq.engine.series.continuity import gaps
 from patchq.model.retired import RecordState, Retired
+from patchq.model.series import Series
 from patchq.model.verdict import Verdict
 from patchq.model.workspace import SeriesDirectory, Workspace
 
@@ -26,6 +27,7 @@ def record_of(directory: SeriesDirectory, name: str) -> Retired:
         guards=entry.guards,
         strip=entry.strip,
         comment=entry.comment,
+        remark=entry.remark,
     )
 
 
@@ -38,6 +40,16 @@ def dropped(directory: SeriesDirectory, names: Collection[str], reason: str) -> 
         if n in names
     )
     return (*kept, *left)
+
+
+def lost_remarks(series: Series, names: Iterable[str]) -> tuple[str, ...]:
+    """Words on the comments that stood on the lines of patches that are folded into others."""
+    remarks = ((name, series.entry(name).remark) for name in names)
+    return tuple(
+        f"left out of {name}: {remark.decode('utf-8', 'replace')}"
+        for name, remark in remarks
+        if remark
+    )
 
 
 def vanished(

@@ -389,8 +389,9 @@ def changes(old: SeriesDirectory, new: SeriesDirectory) -> DirectoryChanges:
     written = {name: raw for name, raw in after.items() if before.get(name) != raw}
     series = new.series
     for record in new.retired:
-        if record.name in series.names:  # settled: its comment outlives the record
+        if record.name in series.names:  # settled: its comments outlive the record
             series = series.under(record.name, record.comment)
+            series = series.remarked(record.name, record.remark)
     if series.raw != old.series.raw:
         written[SERIES] = series.raw
     retired = tuple(record for record in new.retired if record.name not in new.series.names)
