@@ -7,7 +7,6 @@ the patch's own base, so that git's three-way merge can be asked about it alone.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -156,9 +155,12 @@ def is_text(entry: Entry) -> bool:
 def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     """How many lines two texts have in common at the beginning, and behind that at the end."""
     same = min(len(old), len(new))
-    head = _most(same, lambda n: old[:n] == new[:n])
-    rest = same - head
-    tail = _most(rest, lambda n: old[len(old) - n :] == new[len(new) - n :])
+    head = _alike(same, lambda low, high: old[low:high] == new[low:high])
+    before, behind = len(old), len(new)
+    tail = _alike(
+        same - head,
+        lambda low, high: old[before - high : before - low] == new[behind - high : behind - low],
+    )
     return head, tail
 
 
@@ -173,9 +175,17 @@ def occurrences(content: bytes, text: bytes) -> list[int]:
     return found
 
 
-def _most(size: int, holds: Callable[[int], bool]) -> int:
-    """The largest number up to ``size`` for which ``holds``, as it does for all below."""
-    return bisect_left(range(1, size + 1), True, key=lambda n: not holds(n))
+def _alike(size: int, are_same: Callable[[int, int], bool]) -> int:
+    """How many of ``size`` lines are alike from the first on, where ``are_same`` compares a range:
+    by halves, so that each line is compared about twice."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high + 1) // 2
+        if are_same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def locate(hunks: Sequence[Hunk], lines: list[bytes]) -> tuple[int, ...] | None:

@@ -60,6 +60,8 @@ class FileLines:
     @cached_property
     def removers(self) -> tuple[int, ...]:
         """The lines that take items out of a list."""
+        if not REMOVES.search(self._text):
+            return ()
         return tuple(number for number, line in enumerate(self.bare) if REMOVES.search(line))
 
     @cached_property

@@ -52,7 +52,7 @@ class FileNames:
 
     def written_out(self, number: int) -> set[str]:
         """The names around a line, in languages in which a user of a name has to write it."""
-        if _reader(self._path, self._text) not in (
+        if self._reader not in (
             bound_in_c,
             bound_in_cmake,
             bound_in_make,
@@ -78,17 +78,17 @@ class FileNames:
     @property
     def are_known(self) -> bool:
         """Whether files of this language are read."""
-        return _reader(self._path, self._text) is not None
+        return self._reader is not None
 
     @property
     def is_script(self) -> bool:
         """Whether the file is shell or Python: what these include may not be in the tree."""
-        return _reader(self._path, self._text) in (bound_in_shell, bound_in_python)
+        return self._reader in (bound_in_shell, bound_in_python)
 
     def lent(self, number: int) -> set[str]:
         """The names that a line uses or sets and that an included file may redefine."""
         readers = (bound_in_cmake, bound_in_make, bound_in_shell, bound_in_python)
-        if _reader(self._path, self._text) not in readers:
+        if self._reader not in readers:
             return self.uses(number)
         return {each.name for each in self._around(number) if _WORD.fullmatch(each.name)}
 
@@ -130,8 +130,12 @@ class FileNames:
 
     @cached_property
     def _bound(self) -> tuple[Bound, ...]:
-        reader = _reader(self._path, self._text)
+        reader = self._reader
         return tuple(reader(self._path, self._text)) if reader else ()
+
+    @cached_property
+    def _reader(self) -> Callable[[str, bytes], Iterator[Bound]] | None:
+        return _reader(self._path, self._text)
 
     @cached_property
     def _count(self) -> Counter[str]:
