@@ -26,8 +26,8 @@ from probe import Probe
 from scratch import judge_each
 from source import FileDiff, Function, Tree, tree_diff
 
+from patchq.engine.languages.search.fresh_code import TELLING
 from patchq.engine.languages.tokens import family, tokenize
-from patchq.engine.languages.tree_index import TELLING
 from patchq.engine.workspace.project import Project
 from patchq.git.objects import Entry
 from patchq.model.ids import commit_id

@@ -16,7 +16,7 @@ from workspaces import make_workspace, open_project, placed
 
 from patchq.engine.judge.gone.absence import ProofOfAbsence
 from patchq.engine.judge.judgement import Judgement
-from patchq.engine.languages.tree_index import Holders
+from patchq.engine.languages.search.tree_index import Holders
 from patchq.engine.rebase.rebase import judge_series
 from patchq.model.verdict import Evidence, EvidenceKind, HunkState, PatchReport, Verdict
 

@@ -21,8 +21,8 @@ from patchq.engine.judge.landing.conditions.nesting import nesting
 from patchq.engine.judge.landing.growth import only_grew
 from patchq.engine.judge.landing.surviving_lines import Survival, is_whole, survival
 from patchq.engine.judge.landing.text_check import TextCheck
-from patchq.engine.languages.containment import Figures, Piece
 from patchq.engine.languages.matching import SequenceMatcher
+from patchq.engine.languages.search.containment import Figures, Piece
 from patchq.engine.languages.tokens import Family, Tokens, brackets, coded_lines, tokenize
 from patchq.engine.series.hunks import Unit
 from patchq.git.merge import MergeState

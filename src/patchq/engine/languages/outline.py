@@ -7,16 +7,13 @@ that does not parse, or of another language, has no symbols: nothing is conclude
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from itertools import chain
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
 
+from patchq.engine.languages.c_text import definitions, pieces
 from patchq.engine.languages.cmake_text import LISTS, NotCMakeError, blocks
-from patchq.engine.languages.live import DIRECTIVE
 from patchq.engine.languages.python_text import (
     STAND_IN,
     NotPythonError,
@@ -24,11 +21,7 @@ from patchq.engine.languages.python_text import (
     parse,
     statement_pieces,
 )
-from patchq.engine.languages.tokens import C_ASIDE
 from patchq.recent import kept_for
-
-if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
 
 
 @dataclass(frozen=True)
@@ -99,9 +92,9 @@ def outline(path: str, content: bytes) -> Outline | None:
 
 
 def _python(content: bytes) -> Outline | None:
-    """Parse each piece by itself, and keep it: most of a file is as it was one commit before.
+    """The outline by pieces, which are kept: most of a file is unchanged from commit to commit.
 
-    A file whose pieces do not parse (one may begin inside a string) is parsed as a whole.
+    If a piece does not parse (it may begin inside a string), the file is parsed as a whole.
     """
     found, line = list[Outline](), 0
     for piece in statement_pieces(content):
@@ -135,7 +128,7 @@ def _class(piece: bytes) -> Outline | None:
 
 
 def _moved(shown: Outline, lines: int) -> Outline:
-    """``shown`` so many lines further down."""
+    """``shown`` with all line numbers increased by ``lines``."""
     definitions, imports = (
         tuple(Definition(each.name, each.first + lines, each.last + lines) for each in kind)
         for kind in (shown.definitions, shown.imports)
@@ -193,29 +186,18 @@ def _python_statements(module: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
         waiting += reversed(below)
 
 
-@cache
-def _parser() -> Parser:
-    import tree_sitter
-    import tree_sitter_cuda
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
-
-
-_END_AT_MARGIN = re.compile(rb"^\}[^\n]*\n", re.MULTILINE)
-_BRACE = re.compile(C_ASIDE + rb"|([{}]|/\*)|" + DIRECTIVE, re.MULTILINE)
-_CONDITION = re.compile(DIRECTIVE + rb"(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
 _LARGE = 1 << 16
-"""Pieces of that many bytes are not kept."""
+"""Pieces of at least that many bytes are not kept."""
 
 
-def _cuda(content: bytes) -> Outline:
-    """Parse each piece by itself, and keep it, as of Python.
+def _c(content: bytes) -> Outline:
+    """The outline by pieces, which are kept.
 
-    One with errors, for lack of a macro, still gives its function. If it gives none, what stands
-    around it may tell.
+    A piece with errors, because of a macro, mostly has its function all the same. If one has none,
+    the file is parsed as a whole; that is used if it has all names of the pieces.
     """
     found, line, complete = list[Outline](), 0, True
-    for piece in _c_pieces(content):
+    for piece in pieces(content):
         shown, is_sound = (_parsed_c if len(piece) < _LARGE else _parse_c)(piece)
         complete &= is_sound or bool(shown.definitions) or b"{" not in piece
         found.append(_moved(shown, line))
@@ -229,129 +211,11 @@ def _cuda(content: bytes) -> Outline:
 
 def _parse_c(text: bytes) -> tuple[Outline, bool]:
     """The outline of ``text``, and whether it has no errors."""
-    root = _parser().parse(_without_halves(text)).root_node
-    return Outline(tuple(_cuda_definitions(root))), not root.has_error
+    found, is_sound = definitions(text)
+    return Outline(tuple(Definition(*each) for each in found)), is_sound
 
 
 _parsed_c = lru_cache(maxsize=4096)(_parse_c)
-
-
-def _c_pieces(content: bytes) -> Iterator[bytes]:
-    """``content`` cut behind each bracket at the margin that closes all that is open."""
-    start = last = open_ = 0
-    for match in _END_AT_MARGIN.finditer(content):
-        braces = _braces(content[last : match.end()])
-        if braces is None:
-            continue
-        last, open_ = match.end(), open_ + braces
-        if not open_:
-            yield content[start:last]
-            start = last
-    if start < len(content):
-        yield content[start:]
-
-
-@lru_cache(maxsize=4096)
-def _braces(part: bytes) -> int | None:
-    """How many more open than close in ``part``, None if it ends inside a comment.
-
-    Of the branches of a condition only the first counts: each may open the same block.
-    """
-    braces, others = 0, list[bool]()
-    for sign, directive in _BRACE.findall(part):
-        if sign == b"/*":
-            return None
-        if sign:
-            if not any(others):
-                braces += 1 if sign == b"{" else -1
-        elif directive == b"endif":
-            del others[-1:]
-        elif directive.startswith(b"if"):
-            others.append(False)
-        elif directive:
-            others[-1:] = [True]
-    return braces
-
-
-def _without_halves(piece: bytes) -> bytes:
-    """``piece`` without those conditions of the preprocessor that only begin or end in it."""
-    open_: list[list[re.Match[bytes]]] = [[]]
-    for match in _CONDITION.finditer(piece):
-        if match[1].startswith(b"if"):
-            open_.append([])
-        open_[-1].append(match)
-        if match[1] == b"endif" and len(open_) > 1:
-            open_.pop()
-    blanked = bytearray(piece)
-    for match in chain.from_iterable(open_):
-        blanked[match.start() : match.end()] = re.sub(rb"[^\n]", b" ", match[0])
-    return bytes(blanked)
-
-
-def _cuda_definitions(root: Node) -> list[Definition]:
-    found: list[Definition] = []
-    waiting = [_Place(child, root) for child in reversed(root.named_children)]
-    while waiting:
-        place = waiting.pop()
-        node, prefix, scope, function = place.node, place.prefix, place.scope, place.function
-        is_function = node.type == "function_definition"
-        whole = place.parent if place.parent.type == "template_declaration" else node
-        first = whole.start_point.row
-        name = _cuda_name(node)
-        if is_function and function is not None:
-            if node.child_by_field_name("type") is None or name in _STATEMENTS:
-                name = None  # a macro and its block, such as a loop
-            else:
-                # C has no function in a function: an #ifdef has one half of the braces
-                prefix = scope
-                if place.is_broken and found[function].last >= first:
-                    found[function] = replace(found[function], last=first - 1)
-        if name is not None:
-            found.append(Definition(f"{prefix}{name}", first, node.end_point.row))
-            scope = prefix if is_function else f"{prefix}{name}::"
-            prefix = f"{prefix}{name}::"
-            function = len(found) - 1 if is_function else None
-        is_broken = node.has_error if is_function and name else place.is_broken
-        waiting += [
-            _Place(child, node, prefix, scope, function, is_broken)
-            for child in reversed(node.named_children)
-            if not child.type.endswith(_WITHOUT_DEFINITIONS)
-        ]
-    return found
-
-
-_STATEMENTS = ("if", "for", "while", "switch", "return")
-_WITHOUT_DEFINITIONS = ("_expression", "_literal", "argument_list", "comment")
-
-
-class _Place(NamedTuple):
-    """A node to look at: ``prefix`` is for names in it, ``scope`` the same without functions.
-
-    ``function`` is the place in the list of the function around it, ``is_broken`` whether that one
-    did not parse without errors.
-    """
-
-    node: Node
-    parent: Node
-    prefix: str = ""
-    scope: str = ""
-    function: int | None = None
-    is_broken: bool = False
-
-
-def _cuda_name(node: Node) -> str | None:
-    if node.type in ("class_specifier", "struct_specifier", "enum_specifier"):
-        field = node.child_by_field_name("name")
-        return _text(field) if field and node.child_by_field_name("body") else None
-    if node.type != "function_definition":
-        return None
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator") or next(
-            (c for c in declarator.named_children if c.type.endswith("declarator")), None
-        )
-    field = declarator.child_by_field_name("declarator") if declarator else None
-    return _text(field) if field else None
 
 
 def _cmake(content: bytes) -> Outline | None:
@@ -367,14 +231,10 @@ def _cmake(content: bytes) -> Outline | None:
     )
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")
-
-
 _READERS: dict[str, Callable[[bytes], Outline | None]] = {
     ".py": _python,
     ".pyi": _python,
-    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh"), _cuda),
+    **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh"), _c),
     ".cmake": _cmake,
     LISTS: _cmake,
 }

@@ -18,13 +18,14 @@ from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
 from patchq.engine.judge.gone.successor import Successors
 from patchq.engine.judge.gone.unsearched import Unsearched
-from patchq.engine.languages.containment import EXACT, Figures, Piece
 from patchq.engine.languages.matching import SequenceMatcher
 from patchq.engine.languages.named import bare, binding, definitions, tail
 from patchq.engine.languages.outline import outline
 from patchq.engine.languages.python_modules import read_facts
+from patchq.engine.languages.search.containment import EXACT, Figures, Piece
+from patchq.engine.languages.search.fresh_code import FOUND_RENAMED, TELLING, fresh_code
+from patchq.engine.languages.search.tree_index import TreeIndex
 from patchq.engine.languages.tokens import Family, family, tokenize
-from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, TreeIndex, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.model.diff_layout import split_lines

@@ -17,8 +17,8 @@ from patchq.engine.judge.gone.bindings import SourceText, first_unbound
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.languages.outline import outline
+from patchq.engine.languages.search.tree_index import TreeIndex
 from patchq.engine.languages.tokens import Family, family, tokenize
-from patchq.engine.languages.tree_index import TreeIndex
 from patchq.engine.series.hunks import Unit, changed_region, common_ends, occurrences
 from patchq.engine.workspace.upstream_range import Placement, UpstreamRange, Whereabouts
 from patchq.git.apply import Applied

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from patchq.engine.judge.gone.removal import LostCode, Removal
-from patchq.engine.languages.containment import Piece, shared_words
+from patchq.engine.languages.search.containment import Piece, shared_words
+from patchq.engine.languages.search.fresh_code import TELLING, FreshCode, fresh_code
 from patchq.engine.languages.tokens import (
     Family,
     defines_with,
@@ -19,7 +20,6 @@ from patchq.engine.languages.tokens import (
     tokenize,
     words,
 )
-from patchq.engine.languages.tree_index import TELLING, FreshCode, fresh_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 
 _RENAMED, _SHORT_RENAMED, _SHORTEST = 0.5, 0.9, 14

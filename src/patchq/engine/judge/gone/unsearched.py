@@ -16,7 +16,8 @@ from posixpath import dirname, join, normpath
 
 from patchq.engine.judge.gone.removal import Removal
 from patchq.engine.languages.cmake_text import is_cmake
-from patchq.engine.languages.tree_index import TreeIndex, fresh_code
+from patchq.engine.languages.search.fresh_code import fresh_code
+from patchq.engine.languages.search.tree_index import TreeIndex
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.blobs import TreeFile, list_files
 from patchq.git.history import CommitInfo

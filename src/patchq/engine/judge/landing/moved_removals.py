@@ -23,10 +23,10 @@ from patchq.engine.judge.line_search import (
     is_telling,
     search_elsewhere,
 )
-from patchq.engine.languages.containment import Piece
 from patchq.engine.languages.outline import outline
+from patchq.engine.languages.search.containment import Piece
+from patchq.engine.languages.search.fresh_code import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.languages.tokens import Family, Tokens, family, tokenize
-from patchq.engine.languages.tree_index import FOUND_RENAMED, TELLING, fresh_code
 from patchq.engine.series.hunks import Region, Unit, changed_region, common_ends
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.apply import Applied

@@ -5,8 +5,8 @@ all changed still has the same brackets, dots and commas in the same order. Both
 checksums: two that are the same by chance bring a file that is looked at in vain, and never hide
 one. The answer is a few files, which are then read and compared token by token.
 
-Of short code whose names were all changed, neither brings the file. What upstream added between two
-trees is little enough to look for its tokens in, names aside: :class:`FreshCode`.
+Neither brings the file of short code whose names were all changed: see
+:mod:`~patchq.engine.languages.search.fresh_code`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,19 @@ import sys
 from array import array
 from base64 import b64decode, b64encode
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import log
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from patchq.engine.languages.containment import SHAPE, Piece
+from patchq.engine.languages.search.containment import Piece
 from patchq.engine.languages.tokens import (
     Family,
     Tokens,
-    family,
-    is_prose,
-    shapes_in,
     tokenize,
-    words,
 )
 from patchq.git.blobs import TreeFile, list_files, read_blobs
 from patchq.git.objects import GITLINK_MODE, SYMLINK_MODE
@@ -314,78 +310,3 @@ def _unpacked(text: str) -> array[int]:
     if sys.byteorder == "big":
         sums.byteswap()
     return sums
-
-
-# What is new in a tree
-
-TELLING = 28
-"""Tokens from which on code can be told under other names from what looks like it by chance."""
-FOUND_RENAMED = 0.60
-"""So much of code of that many tokens, each name changed alike wherever it stands, is that code.
-
-Of functions that were really removed from two releases of SGLang, none reaches it.
-"""
-_SHARED, _SAMPLE = 0.4, 32
-"""A file with less of the runs of tokens (so many of them are asked) cannot be like the code."""
-
-
-class FreshCode:
-    """What ``new`` has beyond ``old``. Nothing is read before the first question."""
-
-    def __init__(self, store: Store, old: TreeId, new: TreeId):
-        self._store = store
-        self._trees = old, new
-        self._shapes: dict[str, str] = {}
-
-    def like(self, kind: Family, text: bytes) -> Iterator[tuple[str, bytes]]:
-        """The files that have new code much like ``text``, names aside, with all their new code."""
-        row = shapes_in(kind, text)
-        runs = list(dict.fromkeys(row[at : at + SHAPE] for at in range(len(row) - SHAPE + 1)))
-        asked = runs[:: max(1, len(runs) // _SAMPLE)]
-        for path, fresh in self._fresh.items():
-            if family(path) is kind:
-                shapes = self._shapes_of(kind, path)
-                if asked and sum(run in shapes for run in asked) >= _SHARED * len(asked):
-                    yield path, fresh
-
-    def items(self) -> Iterable[tuple[str, bytes]]:
-        """Each file that has new code, with all of that."""
-        return self._fresh.items()
-
-    def with_words(self, kind: Family, words: Collection[bytes]) -> Iterator[tuple[str, bytes]]:
-        """The files that have all of ``words`` in their new code, with all of that."""
-        for path, fresh in self._fresh.items():
-            if family(path) is kind and all(word in fresh for word in words):
-                yield path, fresh
-
-    def saying(self, wanted: Collection[bytes], least: float) -> Iterator[tuple[str, list[bytes]]]:
-        """The files, but those for people alone, whose new code has that share of the ``wanted``
-        words, with all words of it."""
-        asked = set(wanted)
-        for path, said in self._said.items():
-            if len(asked & said) >= least * len(asked):
-                yield path, words(self._fresh[path])
-
-    def _shapes_of(self, kind: Family, path: str) -> str:
-        if path not in self._shapes:
-            self._shapes[path] = shapes_in(kind, self._fresh[path])
-        return self._shapes[path]
-
-    @cached_property
-    def _said(self) -> dict[str, frozenset[bytes]]:
-        known: dict[bytes, bytes] = {}  # each word once, for all files
-        return {
-            path: frozenset(known.setdefault(word, word) for word in words(fresh))
-            for path, fresh in self._fresh.items()
-            if not is_prose(path)
-        }
-
-    @cached_property
-    def _fresh(self) -> dict[str, bytes]:
-        return self._store.history.added_text(*self._trees)
-
-
-@lru_cache(maxsize=2)
-def fresh_code(store: Store, old: TreeId, new: TreeId) -> FreshCode:
-    """What ``new`` has beyond ``old``, read once for all who ask."""
-    return FreshCode(store, old, new)
