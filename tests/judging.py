@@ -86,6 +86,16 @@ def done_about(path: str, then: str, now: str, line: str = "LINE") -> Overruled 
     return overruled(path, without.encode(), then.encode(), now.encode())
 
 
+def landed(made: Miniature, files: Edits, fix: Edits, beside: Edits | None = None) -> bytes:
+    """A patch that makes ``fix`` on v1, and that upstream took in the next commit, with more
+    ``beside`` it perhaps."""
+    made.commit("Start (#1)", files)
+    made.tag("v1")
+    patch = made.patch("v1", fix)
+    made.commit("Fix it (#2)", {**fix, **(beside or {})})
+    return patch
+
+
 def rebased(
     upstream: Miniature,
     patches: Mapping[str, bytes],

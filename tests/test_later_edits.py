@@ -7,7 +7,18 @@ import re
 
 import pytest
 from commandline import CommandLine
-from judging import CONTEXT, OTHER_FUNCTION, POOL, POOL_PATH, edited, fix, function, judged, shown
+from judging import (
+    CONTEXT,
+    OTHER_FUNCTION,
+    POOL,
+    POOL_PATH,
+    edited,
+    fix,
+    function,
+    judged,
+    landed,
+    shown,
+)
 from miniature import Edits, MakeMiniature
 from workspaces import make_workspace
 
@@ -27,10 +38,7 @@ def _told(
 ) -> list[str]:
     """What is told of commits that came after the fix; ``C2`` is the id of the second one."""
     upstream = miniature()
-    upstream.commit("Start (#1)", {path: before, "README": "Text.\n"})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {path: fixed})
-    upstream.commit("Fix it (#2)", {path: fixed})
+    patch = landed(upstream, {path: before, "README": "Text.\n"}, {path: fixed})
     ids = [upstream.commit(f"Edit {n} (#{n + 2})", edits) for n, edits in enumerate(later, start=1)]
     upstream.tag("v2")
     report = judged(upstream, patch).report
@@ -160,10 +168,7 @@ def test_a_side_branch_that_was_merged_later(miniature: MakeMiniature) -> None:
 
 def test_it_is_in_every_report_and_kept(patchq: CommandLine, miniature: MakeMiniature) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {POOL_PATH: POOL})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {POOL_PATH: FIXED})
-    upstream.commit("Fix it (#2)", {POOL_PATH: FIXED})
+    patch = landed(upstream, {POOL_PATH: POOL}, {POOL_PATH: FIXED})
     oid = upstream.commit("Change `it` for @all", {POOL_PATH: edited(FIXED, CONTEXT)})
     upstream.tag("v2")
     workspace = make_workspace(upstream, {"it.patch": patch})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from judging import judged, shown
+from judging import judged, landed, shown
 from miniature import Edits, MakeMiniature
 
 from patchq.model.verdict import EvidenceKind, Verdict
@@ -79,10 +79,7 @@ def test_a_file_that_left_the_build(
     miniature: MakeMiniature, path: str, builds: Edits, later: Edits, name: str | None
 ) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {path: C, "README": "Has q.c.\n", **builds})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {path: FIXED})
-    upstream.commit("Fix it (#2)", {path: FIXED})
+    patch = landed(upstream, {path: C, "README": "Has q.c.\n", **builds}, {path: FIXED})
     upstream.commit("Build it otherwise (#3)", later)
     upstream.commit("Go on (#4)", {"README": "Has q.c and more.\n"})
     upstream.tag("v2")
@@ -102,10 +99,7 @@ def test_a_file_that_left_the_build(
 
 def test_a_file_that_moved_is_built_under_its_new_name(miniature: MakeMiniature) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"src/q.c": C, LISTS: "add(x src/q.c)\n"})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {"src/q.c": FIXED})
-    upstream.commit("Fix it (#2)", {"src/q.c": FIXED})
+    patch = landed(upstream, {"src/q.c": C, LISTS: "add(x src/q.c)\n"}, {"src/q.c": FIXED})
     upstream.commit("Move it (#3)", {"src/q.c": None, "lib/p.c": FIXED, LISTS: "add(x lib/p.c)\n"})
     upstream.tag("v2")
     report = judged(upstream, patch).report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from judging import judged, shown
+from judging import judged, landed, shown
 from miniature import Edits, MakeMiniature
 
 from patchq.model.verdict import EvidenceKind, Verdict
@@ -133,11 +133,8 @@ def test_what_nothing_uses(
 ) -> None:
     upstream = miniature()
     start = {"main.c": MAIN, "net.h": HEADER, "README": "Made by conn_open.\n"} | dict(files)
-    upstream.commit("Start (#1)", {path: text for path, text in start.items() if text})
-    upstream.tag("v1")
     path = next(iter(files))
-    patch = upstream.patch("v1", {path: fixed})
-    upstream.commit("Fix it (#2)", {path: fixed})
+    patch = landed(upstream, {path: text for path, text in start.items() if text}, {path: fixed})
     upstream.commit("Do it otherwise (#3)", later)
     upstream.tag("v2")
     report = judged(upstream, patch).report
@@ -147,10 +144,7 @@ def test_what_nothing_uses(
 
 def test_who_used_it_last(miniature: MakeMiniature) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"src/c.c": C, "main.c": MAIN, "net.h": HEADER})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {"src/c.c": FIXED})
-    upstream.commit("Fix it (#2)", {"src/c.c": FIXED})
+    patch = landed(upstream, {"src/c.c": C, "main.c": MAIN, "net.h": HEADER}, {"src/c.c": FIXED})
     upstream.commit("Call another one (#3)", {"main.c": MAIN.replace("conn_open", "fast_open")})
     upstream.commit("More (#4)", {"main.c": MAIN.replace("conn_open", "faster_open")})
     upstream.tag("v2")
@@ -197,11 +191,8 @@ def test_a_file_that_was_put_aside(
 ) -> None:
     text = "".join(f"line_{number}: {number}\n" for number in range(9))
     upstream = miniature()
-    upstream.commit("Start (#1)", {path: text, "README": "Text.\n"})
-    upstream.tag("v1")
     fixed = text.replace("line_4: 4\n", "line_4: 4\nfixed: 1\n")
-    patch = upstream.patch("v1", {path: fixed})
-    upstream.commit("Fix it (#2)", {path: fixed})
+    patch = landed(upstream, {path: text, "README": "Text.\n"}, {path: fixed})
     upstream.move(path, new, "Move it (#3)")
     upstream.tag("v2")
     report = judged(upstream, patch).report
@@ -225,10 +216,9 @@ def test_the_name_of_the_module_is_that_of_another(
     miniature: MakeMiniature, taken: Edits, kept: bool
 ) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"app.py": PY, "m.py": "from app import get\n\nget(1)\n"})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {"app.py": GET})
-    upstream.commit("Fix it (#2)", {"app.py": GET})
+    patch = landed(
+        upstream, {"app.py": PY, "m.py": "from app import get\n\nget(1)\n"}, {"app.py": GET}
+    )
     upstream.move("app.py", "app/old.py", "Move it (#3)")
     upstream.commit("Add a package (#4)", taken)
     upstream.tag("v2")
@@ -336,10 +326,7 @@ def test_what_a_file_that_is_taken_in_changes(
     builds["CMakeLists.txt"] = LISTED.replace(" 121", "")
     scripts |= {"fast.py": "def get(x):\n    return x\n", "slow.py": "def put(x):\n    get\n"}
     scripts |= {"app/sub/__init__.py": "get = 1\n", "m.py": PY, "u.py": "from m import get\n"}
-    upstream.commit("Start (#1)", {**start, **scripts, **builds})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {path: fixed[path]})
-    upstream.commit("Fix it (#2)", fixed)
+    patch = landed(upstream, {**start, **scripts, **builds}, {path: fixed[path]}, fixed)
     upstream.commit("Mean something else (#3)", later)
     upstream.commit("More (#4)", {"README": "Text.\n"})
     upstream.tag("v2")
@@ -351,10 +338,9 @@ def test_what_a_file_that_is_taken_in_changes(
 
 def test_which_header_changes_a_name(miniature: MakeMiniature) -> None:
     upstream = miniature()
-    upstream.commit("Start (#1)", {"src/c.c": C, "t.c": "set_timeout();\n", "src/net.h": NET})
-    upstream.tag("v1")
-    patch = upstream.patch("v1", {"src/c.c": FIXED})
-    upstream.commit("Fix it (#2)", {"src/c.c": FIXED})
+    patch = landed(
+        upstream, {"src/c.c": C, "t.c": "set_timeout();\n", "src/net.h": NET}, {"src/c.c": FIXED}
+    )
     upstream.commit("Time nothing out (#3)", {"src/net.h": MACRO})
     upstream.tag("v2")
     (found,) = shown(judged(upstream, patch).report, EvidenceKind.UNREFERENCED)
