@@ -344,12 +344,26 @@ def test_an_edit_of_a_function_that_moved(upstream: Miniature, put: tuple[str, s
     }
 
 
-def test_a_name_that_is_bound_in_a_class_that_moved(upstream: Miniature) -> None:
+@pytest.mark.parametrize(
+    "put",
+    [
+        ("depth = 3\n", "depth = 3\n    width = 8\n"),
+        (
+            "        return best, experts\n",
+            "        return best, experts, load\n\n"
+            "    def width(self, rows):\n        found = len(rows)\n        return found\n",
+        ),
+    ],
+    ids=["of the class", "of a method that is added last"],
+)
+def test_a_name_that_is_bound_in_a_class_that_moved(
+    upstream: Miniature, put: tuple[str, str]
+) -> None:
     indented = "".join(f"    {line}" for line in BODY.splitlines(keepends=True))
     code = f"class Router:\n    depth = 3\n\n{indented}"
     upstream.commit("A class", {PATH: HEAD + FIRST + code + "\n\n" + LAST})
     upstream.tag("v1")
-    fixed = edited(code, ("depth = 3\n", "depth = 3\n    width = 8\n"))
+    fixed = edited(code, put)
     patch = upstream.patch("v1", {PATH: HEAD + FIRST + fixed + "\n\n" + LAST})
     upstream.commit("Move it (#5)", {PATH: WITHOUT, SCORING: HOME + code})
     upstream.tag("v2")
