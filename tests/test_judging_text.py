@@ -173,6 +173,10 @@ def test_a_line_that_may_do_nothing_any_more(path: str, line: str, final: str) -
     ("path", "line", "final"),
     [
         ("f.c", C_LINE, "\tcheck(p, limit, now);\n"),
+        # a condition that is spread over lines is none more
+        ("f.c", "\tif (p->on) check(p);\n", "\tif (p->on)\n\t\tcheck(p);\n"),
+        ("f.c", "\tif (p->on) { check(p); }\n", "\tif (p->on) {\n\t\tcheck(p);\n\t}\n"),
+        ("f.py", "    if pool.on: check(pool)\n", "    if pool.on:\n        check(pool)\n"),
         ("f.c", C_LINE, "\tcheck(p,\n\t      limit);\n"),
         ("f.c", C_LINE, "\tcheck(p, limit); /* mind it */\n"),
         ("f.c", C_LINE, f"\ttrace(p);\n{C_LINE}\ttrace(p);\n"),
