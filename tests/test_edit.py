@@ -465,7 +465,8 @@ def test_what_is_dropped_with_an_edit_is_said(bench: Bench) -> None:
     said = bench.run("edit", "--abort")
     assert f"its commits up to {head}, still in .patchq/store.git" in said
     kept = bench.workspace.state_dir / "kept" / f"{bench.worktree.name}-1"
-    assert f"some files were in no commit; kept are new.txt, staged.txt (now in {kept})" in said
+    assert f"some files were in no commit: new.txt, staged.txt (now in {kept})" in said
+    assert said.count("kept") == 1
     assert (kept / "staged.txt").read_text() == "mine\n"
     assert "nothing had been changed" not in said
 

@@ -58,6 +58,9 @@ def test_what_a_series_does_not_list(
     ]
     passed, said = told(patchq, root, str(directory))
     assert passed == dict.fromkeys(left, "not in series")
+    triaged = patchq("import", str(directory), "--author", "A <a@x>", "--json", cwd=root)
+    rows = json.loads(triaged.stdout)["passed_over"]
+    assert {one["file"]: one["text"] for one in rows} == passed
     assert f"not imported, not in series: {', '.join(left)}\n" in said
     assert f"{directory}/README: not a patch: skipped\n" in said
     assert told(patchq, root, f"{directory}/series")[0] == passed

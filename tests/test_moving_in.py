@@ -356,7 +356,7 @@ def test_triage_and_take(place: Place) -> None:
     assert set(rows["ten.patch"]["fits"].values()) == {"applies"}
     taken = place.patchq("import", pile, "--take", cwd=place.root)
     assert taken.returncode == 1, taken.stderr
-    assert "docker.patch: for another repository, skipped" in taken.stderr
+    assert "docker.patch: skipped: for another repository" in taken.stderr
     assert place.series("v1") == place.series("v2") == "ten.patch\n"
     assert "series/v2 starts over" in taken.stderr
     undone = place.patchq("undo", cwd=place.root)
@@ -364,6 +364,9 @@ def test_triage_and_take(place: Place) -> None:
     assert not any((place.root / "series" / tag).exists() for tag in ("v1", "v2"))
     document = json.loads(place.patchq("import", pile, "--take", "--json", cwd=place.root).stdout)
     assert [one["tag"] for one in document["imports"]] == ["v1", "v2"]
+    passed = {Path(one["file"]).name: one["text"] for one in document["passed_over"]}
+    assert passed.keys() == {"docker.patch", "no.patch", "no-v9.1.patch"}
+    assert passed["docker.patch"] == "for another repository"
 
 
 def test_a_series_file_says_the_order_whatever_the_subjects_count(place: Place) -> None:

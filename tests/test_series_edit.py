@@ -578,3 +578,23 @@ def test_a_header_is_shown(bench: Bench) -> None:
     assert "Subject: [PATCH] Change [a] line" in bench.run("header", "one.patch")
     fields = bench.json("header", "one.patch")["fields"]
     assert fields == [{"key": "X-Kind", "value": "fix"}, {"key": "X-Watch", "value": "GB10"}]
+
+
+def test_hints_name_the_series_that_the_user_named(bench: Bench) -> None:
+    """Commands in hints are about the series that was asked for, not about the newest one."""
+    add_series(bench.workspace, "v2", dict(three(bench.upstream)))
+    for words, hint in (
+        (["drop", "nothing", "--tag", "v1", "--forget"], "`patchq list v1` shows them"),
+        (["show", "nothing", "v1"], "`patchq list v1` shows them"),
+        (["split", "one", "--take", "no", "--into", "n", "--tag", "v1"], "show one.patch v1`"),
+        (["revive", "nothing", "v1"], "`patchq report v1` shows what is remembered"),
+        (["why", "nothing"], "`patchq list TAG` shows those of a series"),
+    ):
+        assert hint in bench.run(*words, code=2)
+
+
+def test_a_port_says_which_patches_are_off_by_their_guards(bench: Bench) -> None:
+    add_series(bench.workspace, "v2", {"one.patch": dict(three(bench.upstream))["one.patch"]})
+    bench.run("guard", "two", "--when", "lab", "--tag", "v1")
+    said = bench.run("port", "two", "three", "--from", "v1", "--to", "v2", "--dry-run")
+    assert said.count("off by its guards (+lab)") == 1

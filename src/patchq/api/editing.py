@@ -243,7 +243,7 @@ class Editing(OpenWorkspace):
         """Forget the open edit, whatever state it is in."""
         from patchq.engine.edit.session import abort
 
-        with self.going_on() as files:
+        with self.writing_alone() as files:  # the answer says what is kept
             return abort(files)
 
     # and back

@@ -245,16 +245,22 @@ class OpenWorkspace:
     @contextmanager
     def going_on(self) -> Iterator[WorkspaceFiles]:
         """The same to go on with an unfinished rebase or edit, or to end it."""
-        from patchq.engine.workspace.locking import exclusive
-
         before = self._kept
         try:
-            with exclusive(self.files):
-                yield self.files
+            with self.writing_alone() as files:
+                yield files
         finally:
             for directory in sorted(self._kept - before):
                 place = directory.relative_to(self.files.root)
                 self.say(f"files that were not taken are kept in {place}")
+
+    @contextmanager
+    def writing_alone(self) -> Iterator[WorkspaceFiles]:
+        """The files with their lock held, whatever is unfinished there."""
+        from patchq.engine.workspace.locking import exclusive
+
+        with exclusive(self.files):
+            yield self.files
 
     @property
     def _kept(self) -> set[Path]:

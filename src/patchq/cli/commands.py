@@ -55,12 +55,32 @@ ELSEWHERE = {
     "pull": "`patchq lock TAG` pins a new upstream tag, `patchq rebase --onto TAG` goes there.",
     "apply": "`patchq export TAG` writes the patched tree.",
     "redo": "what `patchq undo` took back cannot be taken back: run the command again.",
-    "delete": "`patchq drop PATCH` takes a patch out of a series.",
     "merge": "`patchq rebase --onto TAG` merges each patch onto another base.",
     "continue": "`patchq rebase --continue` goes on with a rebase, `patchq refresh` with an edit.",
     "abort": "`patchq rebase --abort` ends a rebase, `patchq edit --abort` an edit.",
+    "variants": "`variants:` in series/TAG/recipe.yaml has them, `patchq ci matrix` lists them; "
+    "--variant NAME of list, diff, verify and export selects one.",
+    "guards": "`patchq list` shows the guards of each patch, `patchq guard PATCH` changes them.",
+    "recipe": "a recipe is the file series/TAG/recipe.yaml; `patchq import --recipe FILE --tag "
+    "TAG` writes one from a shell script's settings.",
+    "pins": "`pins:` in series/TAG/recipe.yaml has them; `patchq verify TAG` compares them with "
+    "upstream's.",
+    "targets": "`targets:` in series/patchq.yaml has them; --target NAME of verify selects one.",
+    "tags": "`patchq status` shows the locked bases, `patchq outdated` the tags after them.",
+    "retired": "`patchq report` shows the retired patches; series/TAG/retired.yaml keeps them.",
+    "squash": "`patchq fold PATCH OTHER...` folds other patches into PATCH.",
+    "reorder": "`patchq move PATCH --before|--after OTHER` moves a patch.",
+    "remove": "`patchq drop PATCH` takes a patch out of a series.",
+    "commit": "`patchq refresh` writes an edit back as patches; commit series/ with git.",
 }
-"""Commands of quilt, StGit and git that users type, and what serves here."""
+"""Commands of quilt, StGit and git, and words of our own, that users type; and what serves here."""
+ELSEWHERE |= {
+    other: ELSEWHERE[word]
+    for other, word in {
+        **{"variant": "variants", "target": "targets", "pin": "pins", "bases": "tags"},
+        **{"rm": "remove", "delete": "remove"},
+    }.items()
+}
 
 
 WORDS = "patchq.words"

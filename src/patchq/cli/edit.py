@@ -92,7 +92,7 @@ def _abort(run: Session) -> None:
         run.notice(f"dropped with it: its commits up to {aborted.head}, still in .patchq/store.git")
     if aborted.kept:
         state = "its worktree was broken" if aborted.broken else "some files were in no commit"
-        run.notice(f"{state}; kept are {aborted.kept}")
+        run.notice(f"{state}: {aborted.kept}")
     if aborted.unchanged:
         run.notice("nothing had been changed in it")
 

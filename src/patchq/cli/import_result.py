@@ -120,19 +120,24 @@ def _lines(tag: str, batch: Batch, *, dry_run: bool) -> Iterator[str]:
 
 def document(result: ImportResult, *, dry_run: bool) -> dict[str, object]:
     """The result as JSON has it."""
-    found, batch = result.found, result.batch
-    failed = (*found.errors, *(one.error for one in batch.failures))
+    batch, rest = result.batch, beside(result.found)
     return {
         "schema": SCHEMA,
         "tag": result.tag,
         "dry_run": dry_run,
         "patches": list(map(_patch, batch.imported)),
-        "failed": [_error(error) for error in failed],
-        "passed_over": [
-            *(_error(one.error) for one in batch.there),
-            *({**_notice(one), "hint": None} for one in found.left_out),
-        ],
-        "notices": list(map(_notice, (*found.notices, *batch.notices))),
+        "failed": [*rest["failed"], *(_error(one.error) for one in batch.failures)],
+        "passed_over": [*(_error(one.error) for one in batch.there), *rest["passed_over"]],
+        "notices": [*rest["notices"], *map(_notice, batch.notices)],
+    }
+
+
+def beside(found: Collected) -> dict[str, list[dict[str, object]]]:
+    """What is to be said of a pile besides its patches, as JSON has it."""
+    return {
+        "failed": list(map(_error, found.errors)),
+        "passed_over": [{**_notice(one), "hint": None} for one in found.left_out],
+        "notices": list(map(_notice, found.notices)),
     }
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from patchq.api.importing import ImportOptions
     from patchq.cli.session import Session
     from patchq.engine.importing.sources import Collected
-    from patchq.model.triage import Triage
+    from patchq.model.triage import Triage, TriagedFile
 
 
 def triage(
@@ -29,22 +29,23 @@ def triage(
 
     The exit code is 1 where a patch of this repository fits no base.
     """
-    from patchq.cli.import_result import say_left_out, say_notices
+    from patchq.cli import import_result
     from patchq.cli.output import terminal
     from patchq.report.document import render_document
     from patchq.report.triage import commands, render_triage, triage_document
 
     with here.progress("import") as progress:
         answer = here.api.triage(found, options, progress=progress)
-    say_notices(here, found.notices)
-    say_left_out(here, found)
+    import_result.say_notices(here, found.notices)
+    import_result.say_left_out(here, found)
     for error in found.errors:
         here.notice(f"not read: {error}")
     bad = bool(found.errors or answer.unplaced)
     if take:
         return max(_take(here, found, answer, options, as_json=as_json), int(bad))
     if as_json:
-        typer.echo(render_document(triage_document(answer)), nl=False)
+        document = {**triage_document(answer), **import_result.beside(found)}
+        typer.echo(render_document(document), nl=False)
         return int(bad)
     render_triage(answer, terminal())
     lines = list(commands(answer))
@@ -78,12 +79,28 @@ def _take(
             typer.echo(import_result.text(one, dry_run=options.dry_run))
     if as_json:
         imports = [import_result.document(one, dry_run=options.dry_run) for one in brought]
-        document = {"schema": "patchq.taken/1", "dry_run": options.dry_run, "imports": imports}
+        skipped = [
+            {"file": file.place, "line": None, "text": why, "hint": None}
+            for file, why in _skipped(answer)
+        ]
+        rest = import_result.beside(found)
+        document = {
+            "schema": "patchq.taken/1",
+            "dry_run": options.dry_run,
+            "imports": imports,
+            **rest,
+            "passed_over": [*skipped, *rest["passed_over"]],
+        }
         typer.echo(render_document(document), nl=False)
+    for file, why in _skipped(answer):
+        here.notice(f"{file.place}: skipped: {why}")
+    return int(any(one.has_failures for one in brought))
+
+
+def _skipped(answer: Triage) -> Iterator[tuple[TriagedFile, str]]:
+    """The patches that are taken onto no base, and why."""
     for file in answer.files:
         if file.other:
-            here.notice(f"{file.place}: for another repository, skipped")
+            yield file, "for another repository"
         elif file.best is None:
-            why = "upstream has it" if file.there else file.problem
-            here.notice(f"{file.place}: skipped: {why}")
-    return int(any(one.has_failures for one in brought))
+            yield file, "upstream has it" if file.there else file.problem or "it fits no base"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import dropwhile, takewhile
+from pathlib import PurePosixPath
 
 from patchq.errors import InputError, Where
 from patchq.model.nearest import did_you_mean
@@ -132,8 +133,14 @@ class Series:
             name,
             f"no patch {name!r} in the series",
             where=self.where,
-            hint=did_you_mean(name, self.names, "`patchq list` shows them."),
+            hint=did_you_mean(name, self.names, f"`patchq list{self._tag}` shows them."),
         )
+
+    @property
+    def _tag(self) -> str:
+        """The tag as a command takes it, with a space before it; empty if the file is in none."""
+        tag = PurePosixPath(self.where.file or "").parent.name
+        return tag and f" {tag}"
 
     def append(self, entry: SeriesEntry, above: Iterable[str] = ()) -> Series:
         """The series with ``entry`` at its end, under lines of comment."""

@@ -13,6 +13,7 @@ from patchq.engine.judge.cache import kept_verdicts
 from patchq.engine.judge.case import LostPatch, PatchedBase, PlacedPatch
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge
+from patchq.engine.rebase.rebase import with_guards
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import absent, below
@@ -64,7 +65,7 @@ def meant_anywhere(workspace: Workspace, names: Sequence[str]) -> list[str]:
             raise NoSuchPatchError(
                 name,
                 f"no series has {name}",
-                hint=did_you_mean(name, known, "`patchq list` shows them."),
+                hint=did_you_mean(name, known, "`patchq list TAG` shows those of a series."),
             )
     return meant
 
@@ -156,6 +157,7 @@ class _Port:
             guards=tuple(sorted(self._defaults)),
             patches=tuple(judgement.report for judgement in judgements),
         )
+        report = with_guards(self._source, self._defaults, report)
         written = new is not target and not report.needs_review
         return Ported(report, Edited(target, new) if written else None)
 

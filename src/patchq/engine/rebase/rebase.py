@@ -122,13 +122,13 @@ def rebase_series(
         guards=tuple(sorted(span.settings.default_guards)),
         patches=tuple(judgement.report for judgement in judgements.values()),
     )
-    report = _with_guards(source, span.settings.default_guards, report)
+    report = with_guards(source, span.settings.default_guards, report)
     return Rebased(
         source, span.new, report, judgements, lambda: run.stop(judgements), tuple(run.remembered)
     )
 
 
-def _with_guards(source: SeriesDirectory, defaults: Collection[str], report: Report) -> Report:
+def with_guards(source: SeriesDirectory, defaults: Collection[str], report: Report) -> Report:
     """``report`` with a note at each patch that its guards turn off by default."""
     off = {
         entry.name: f"off by its guards ({' '.join(entry.guard_words)})"

@@ -118,7 +118,7 @@ def retired_record(directory: SeriesDirectory, name: str) -> Retired:
         hint=did_you_mean(
             name,
             [record.name for record in directory.retired],
-            "`patchq report` shows what is remembered.",
+            f"`patchq report {directory.tag}` shows what is remembered.",
         ),
     )
 

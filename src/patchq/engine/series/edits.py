@@ -222,7 +222,7 @@ def split(
     work = works[name]
     tree = restacker.tree_below(old.series, entry, old.patches)
     applied = restacker.stack.apply(tree, patch, onto=tag)
-    taken, rest = _divide(patch, split_units(patch, applied, project.store.objects), parts)
+    taken, rest = _divide(patch, split_units(patch, applied, project.store.objects), parts, tag)
     middle = _after(project, applied, rest)
     author, date = user_identity(project.workspace.root), "0 +0000"
     words = wording(patch, author=author, date=date)
@@ -315,7 +315,8 @@ def _same_tree(
             guards = ", ".join(sorted(selected)) or "no guards"
             raise FindingsError(
                 f"the patches would give another tree than now (with {guards})",
-                hint="They depend on their order. Nothing was written; `patchq edit` can do it.",
+                hint="They depend on their order. Nothing was written; "
+                f"`patchq edit {old.tag}` can do it.",
             )
     return Edited(old, new, (*notes, *restacker.notices))
 
@@ -351,7 +352,7 @@ def _folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[
 
 
 def _divide(
-    patch: Patch, units: Sequence[Unit], parts: Sequence[PatchPart]
+    patch: Patch, units: Sequence[Unit], parts: Sequence[PatchPart], tag: str
 ) -> tuple[list[Unit], list[Unit]]:
     """The units that are in ``parts``, and the others."""
     taken: list[Unit] = []
@@ -363,7 +364,8 @@ def _divide(
             raise InputError(
                 hunk if missing else f"it touches no file or directory {part.pattern}",
                 where=patch.where or Where(patch.name),
-                hint=f"`patchq show {patch.name}` lists what --take may name: PATH or PATH:1,3-4.",
+                hint=f"`patchq show {patch.name} {tag}` lists what --take may "
+                "name: PATH or PATH:1,3-4.",
             )
         taken += [unit for unit in found if unit not in taken]
     rest = [unit for unit in units if unit not in taken]
@@ -395,7 +397,7 @@ def _after(project: Project, applied: Applied, units: Sequence[Unit]) -> Entries
         if not merged.clean:
             raise InputError(
                 f"hunks of {unit.file} touch each other: git cannot tell them apart",
-                hint="Split by whole files, or with `patchq edit` and `git add -p`.",
+                hint="Split by whole files, or with `patchq edit TAG` and `git add -p`.",
             )
         tree = merged.tree
     return objects.files(tree, applied.before)

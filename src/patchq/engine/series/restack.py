@@ -48,10 +48,10 @@ class StandingNote(str):
 class NoMergeError(FindingsError):
     """A patch does not merge with what is below it now."""
 
-    def __init__(self, name: str, paths: Sequence[str]):
+    def __init__(self, name: str, paths: Sequence[str], tag: str):
         super().__init__(
             f"{name} does not merge with what is below it now: conflict in {some(paths)}",
-            hint="Nothing was written. In a `patchq edit`, git helps to solve the conflict.",
+            hint=f"Nothing was written. In a `patchq edit {tag}`, git helps to solve the conflict.",
         )
         self.name = name
 
@@ -239,7 +239,7 @@ class Restacker:
         leaving = {path for path, entry in work.after.items() if entry is None}
         for path in work.before.keys() - leaving:
             if self._objects.blocker(tree, path, leaving):
-                raise NoMergeError(work.patch.name, (path,))
+                raise NoMergeError(work.patch.name, (path,), self._base.name)
         if ours == dict(work.before):
             after: Entries = work.after
         else:
@@ -247,7 +247,8 @@ class Restacker:
         if ours == dict(after):
             raise FindingsError(
                 f"{work.patch.name} does nothing any more: the patches below it have all of it",
-                hint=f"Leave it out: `patchq drop {work.patch.name}`, or drop its commit.",
+                hint=f"Leave it out: `patchq drop {work.patch.name} --tag {self._base.name} "
+                "--reason WHY`, or drop its commit.",
             )
         result = self._objects.overlay(
             tree, {path: entry for path, entry in after.items() if entry != ours[path]}
@@ -259,11 +260,11 @@ class Restacker:
         tree_of = self._objects.tree_of
         merged = self._merger.merge(tree_of(work.before), tree_of(ours), tree_of(work.after))
         if not merged.clean:
-            raise NoMergeError(name, merged.conflicted_paths)
+            raise NoMergeError(name, merged.conflicted_paths, self._base.name)
         found = dict(self._objects.walk(merged.tree))
         stray = found.keys() - work.before.keys()
         if stray:
-            raise NoMergeError(name, tuple(sorted(stray)))
+            raise NoMergeError(name, tuple(sorted(stray)), self._base.name)
         after = {path: found.get(path) for path in work.before}
         self._check_duplicates(work, ours, after)
         return after
@@ -283,7 +284,8 @@ class Restacker:
                     raise FindingsError(
                         f"{work.patch.name} would repeat {line!r}, which a patch below adds to "
                         f"{path} already",
-                        hint="Take the line out of one of the two with `patchq edit`.",
+                        hint="Take the line out of one of the two with "
+                        f"`patchq edit {self._base.name}`.",
                     )
 
 

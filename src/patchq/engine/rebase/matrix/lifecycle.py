@@ -128,7 +128,7 @@ def _newest(project: Project, name: str, names: Sequence[str]) -> Patch:
     raise NoSuchPatchError(
         name,
         f"no series has a patch {name}",
-        hint=did_you_mean(name, known, "`patchq list` shows them."),
+        hint=did_you_mean(name, known, "`patchq list TAG` shows those of a series."),
     )
 
 
