@@ -161,7 +161,7 @@ def mutated(chance: random.Random, reader: str) -> bytes:
 def readers() -> Mapping[str, Callable[[bytes], object]]:
     """Each reader, as something that takes bytes."""
     from patchq.archives.reader import read_archive, requirements_in
-    from patchq.engine.importing.read import read_given
+    from patchq.engine.importing.given.read import read_given
     from patchq.errors import PatchqError, Where
     from patchq.model.coverage import Coverage
     from patchq.model.header import description, read_header

@@ -9,7 +9,7 @@ from pathlib import Path
 import fuzzing
 import pytest
 
-from patchq.engine.importing.read import read_given
+from patchq.engine.importing.given.read import read_given
 from patchq.errors import InputError
 from patchq.model.header import read_header
 from patchq.model.patch import read_patch

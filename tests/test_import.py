@@ -12,7 +12,7 @@ from commandline import CommandLine
 from miniature import ENVIRONMENT, Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, pinned
 
-from patchq.engine.importing.read import read_given
+from patchq.engine.importing.given.read import read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
 from patchq.model.lock import Archive

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from test_import import EDIT, LINES, TEN, Bench, bench, edited, plain_diff
 
-from patchq.engine.importing import read
-from patchq.engine.importing.stream_order import StreamOrder, stream_order
+from patchq.engine.importing.given import file_kind, read
+from patchq.engine.importing.given.stream_order import StreamOrder, stream_order
 from patchq.errors import InputError
 
 __all__ = ["bench"]
@@ -261,7 +261,7 @@ def test_mails_of_one_subject_are_named_apart(bench: Bench) -> None:
 def test_a_bomb_is_not_unpacked(
     pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read, "UNPACKED_LIMIT", 1 << 20)
+    monkeypatch.setattr(file_kind, "UNPACKED_LIMIT", 1 << 20)
     with pytest.raises(InputError, match="more than 1 MiB"):
         read.read_given("x.patch", pack(bytes(2 << 20)))
 

@@ -10,7 +10,7 @@ from commandline import CommandLine
 from miniature import MakeMiniature
 from workspaces import make_workspace
 
-from patchq.engine.series.lint import fix, lint, lint_workspace
+from patchq.engine.series.lint.lint import fix, lint, lint_workspace
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
 from patchq.model.ids import commit_id, tree_id

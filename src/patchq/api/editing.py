@@ -180,7 +180,7 @@ class Editing(OpenWorkspace):
 
     def fix(self, *series: str) -> tuple[str, ...]:
         """Repair what :meth:`lint` calls fixable in these series, by default in all; the files."""
-        from patchq.engine.series.lint import fix, lint_workspace
+        from patchq.engine.series.lint.lint import fix, lint_workspace
         from patchq.engine.workspace.transaction import Transaction
         from patchq.model.workspace import LOCK
 

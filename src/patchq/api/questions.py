@@ -210,7 +210,7 @@ class Questions(OpenWorkspace):
 
     def lint(self, *series: str) -> tuple[Finding, ...]:
         """What is wrong or unfinished in the files of these series, by default of all."""
-        from patchq.engine.series.lint import lint, lint_workspace
+        from patchq.engine.series.lint.lint import lint, lint_workspace
         from patchq.model.workspace import LOCK
 
         findings = lint_workspace(self.files)

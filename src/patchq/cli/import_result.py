@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from patchq.api.importing import ImportOptions, ImportResult
     from patchq.cli.session import Session
     from patchq.engine.importing.batch import Batch
+    from patchq.engine.importing.given.read import Notice
     from patchq.engine.importing.importing import Imported
-    from patchq.engine.importing.read import Notice
     from patchq.engine.importing.sources import Collected
 
 SCHEMA = "patchq.import/1"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.importing.fit import AllThereError, NoFitError
+from patchq.engine.importing.given.read import Given, Notice
 from patchq.engine.importing.importing import Imported, Importer
-from patchq.engine.importing.read import Given, Notice
 from patchq.errors import InputError, Where
 from patchq.model.nearest import near_names
 

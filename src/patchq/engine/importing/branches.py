@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from patchq.engine.importing.read import Given, Notice, free_name, told_name
+from patchq.engine.importing.given.read import Given, Notice, free_name, told_name
 from patchq.engine.series.message import slug
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where

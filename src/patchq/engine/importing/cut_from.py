@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
-from patchq.engine.importing.read import Given, read_given
+from patchq.engine.importing.given.read import Given, read_given
 from patchq.engine.series.hunks import locate
 from patchq.engine.series.message import Wording, wording
 from patchq.engine.series.stack import Stack

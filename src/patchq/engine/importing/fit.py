@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from patchq.engine.importing.advice import Adviser, place_of
+from patchq.engine.importing.given.read import Given
 from patchq.engine.importing.places import Places
-from patchq.engine.importing.read import Given
 from patchq.engine.series.stack import Stack
 from patchq.errors import InputError, Where
 from patchq.git.apply import Applied, Refused

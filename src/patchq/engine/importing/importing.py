@@ -21,7 +21,7 @@ from patchq.engine.importing.fit import (
     NoFitError,
     Paths,
 )
-from patchq.engine.importing.read import Given, Notice
+from patchq.engine.importing.given.read import Given, Notice
 from patchq.engine.series.message import raw_date
 from patchq.engine.series.restack import Restacker, changes, settles
 from patchq.engine.series.rewrite import applies_alike

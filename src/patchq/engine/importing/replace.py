@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from patchq.engine.importing.fit import BringOver, Fit, Fitter, NoFitError, Paths
+from patchq.engine.importing.given.read import Given, Notice, read_given
 from patchq.engine.importing.importing import ImportTerms, is_git_mail
-from patchq.engine.importing.read import Given, Notice, read_given
 from patchq.engine.series.edits import Edited
 from patchq.engine.series.header_edit import add_field, remove_field, with_message
 from patchq.engine.series.message import head_of, raw_date, wording

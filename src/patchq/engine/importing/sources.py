@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from patchq.engine.importing.read import Given, Notice, free_name, read_given
+from patchq.engine.importing.given.read import Given, Notice, free_name, read_given
 from patchq.engine.series.naming import patch_name
 from patchq.errors import InputError, Where
 from patchq.model.diff_layout import find_diff

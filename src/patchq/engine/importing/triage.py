@@ -15,8 +15,8 @@ from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.importing.cut_from import OriginFinder
 from patchq.engine.importing.fit import AllThereError, Fit, Fitter, NoFitError, Paths
+from patchq.engine.importing.given.read import Given
 from patchq.engine.importing.places import Places
-from patchq.engine.importing.read import Given
 from patchq.engine.series.hunks import locate
 from patchq.engine.series.message import wording
 from patchq.engine.series.stack import Stack

@@ -1,0 +1,1 @@
+"""Files as they are given, read as patches."""

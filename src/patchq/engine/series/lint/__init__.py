@@ -1,0 +1,1 @@
+"""What is wrong, unfinished or unportable in a series and its patches."""
