@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 
 from patchq.engine.series.continuity import gaps
-from patchq.engine.series.lint.patch_checks import Subject, check_patch, mend, with_hint
+from patchq.engine.series.lint.patch_checks import LintedPatch, check_patch, mend, with_hint
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, Where
 from patchq.model.header import PREDICATE_FIELDS
@@ -71,7 +71,7 @@ def lint(workspace: Workspace, tag: str) -> tuple[Finding, ...]:
     ]
     for entry in series.entries:
         if entry.name in patches:
-            subject = Subject(patches[entry.name], entry, series, upstreamed)
+            subject = LintedPatch(patches[entry.name], entry, series, upstreamed)
             findings.extend(check_patch(subject))
     return tuple(findings)
 

@@ -22,7 +22,7 @@ _SEPARATOR = re.compile(rb"^---\s*$", re.M)
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintedPatch:
     """A patch and the place it has in its series; ``upstreamed`` are patches no longer needed."""
 
     patch: Patch
@@ -44,7 +44,7 @@ class Subject:
         return Finding(severity, code, self.at(line), text)
 
 
-def check_patch(subject: Subject) -> Iterator[Finding]:
+def check_patch(subject: LintedPatch) -> Iterator[Finding]:
     """The findings in a patch."""
     for check in _CHECKS:
         yield from check(subject)
@@ -72,7 +72,7 @@ def mend(patch: Patch) -> Patch | None:
     return sound if repairs and _error(sound) is None else None
 
 
-def _check_form(subject: Subject) -> Iterator[Finding]:
+def _check_form(subject: LintedPatch) -> Iterator[Finding]:
     patch, error = subject.patch, _error(subject.patch)
     _, repairs = repair(patch.raw)
     fixable = mend(patch) is not None
@@ -87,7 +87,7 @@ def _check_form(subject: Subject) -> Iterator[Finding]:
         yield Finding(Severity.WARNING, Code.DAMAGED, subject.at(entry.line), text, fixable)
 
 
-def _check_description(subject: Subject) -> Iterator[Finding]:
+def _check_description(subject: LintedPatch) -> Iterator[Finding]:
     header = subject.header
     if not header.subject:
         text = "no Subject or Description"
@@ -100,7 +100,7 @@ def _check_description(subject: Subject) -> Iterator[Finding]:
             yield subject.finding(Severity.WARNING, Code.NO_ORIGIN, text, 1)
 
 
-def _check_fields(subject: Subject) -> Iterator[Finding]:
+def _check_fields(subject: LintedPatch) -> Iterator[Finding]:
     for trailer in subject.header.trailers:
         where = subject.at(trailer.line)
         try:
@@ -130,7 +130,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _check_dropped_text(subject: Subject) -> Iterator[Finding]:
+def _check_dropped_text(subject: LintedPatch) -> Iterator[Finding]:
     """Words after the ``---`` of a mail, which ``git am`` leaves out of the message."""
     header = subject.header
     trailers = "\n".join(map(str, header.trailers))
@@ -143,13 +143,13 @@ def _check_dropped_text(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(Severity.WARNING, Code.DROPPED_TEXT, text, line)
 
 
-def _check_end(subject: Subject) -> Iterator[Finding]:
+def _check_end(subject: LintedPatch) -> Iterator[Finding]:
     if not any(subject.header.fields(key) for key in ("X-Upstream-PR", "X-Retire-When")):
         text = "no rule retires it: give it X-Upstream-PR or X-Retire-When"
         yield subject.finding(Severity.WARNING, Code.NO_END, text)
 
 
-def _check_requirements(subject: Subject) -> Iterator[Finding]:
+def _check_requirements(subject: LintedPatch) -> Iterator[Finding]:
     names = subject.series.names
     own = names.index(subject.entry.name)
     for name in subject.header.requires:
@@ -167,7 +167,7 @@ def _check_requirements(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(severity, Code.MISSING_REQUIREMENT, text, line)
 
 
-def _check_blanks(subject: Subject) -> Iterator[Finding]:
+def _check_blanks(subject: LintedPatch) -> Iterator[Finding]:
     if _error(subject.patch) is not None:
         return
     head = subject.patch.head.count(b"\n")
@@ -185,14 +185,14 @@ def _check_blanks(subject: Subject) -> Iterator[Finding]:
         yield subject.finding(Severity.NOTICE, Code.TRAILING_BLANKS, text, found[0])
 
 
-def _check_nul(subject: Subject) -> Iterator[Finding]:
+def _check_nul(subject: LintedPatch) -> Iterator[Finding]:
     if _error(subject.patch) is not None:
         return
     for line, text in nul_bytes(subject.patch):
         yield subject.finding(Severity.WARNING, Code.NUL_BYTE, text, line)
 
 
-def _check_quilt(subject: Subject) -> Iterator[Finding]:
+def _check_quilt(subject: LintedPatch) -> Iterator[Finding]:
     if _error(subject.patch) is not None:
         return
     head = subject.patch.head.count(b"\n")
@@ -215,7 +215,7 @@ def _obstacle(change: FileChange) -> str | None:
     return None
 
 
-_CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[LintedPatch], Iterator[Finding]], ...] = (
     _check_form,
     _check_description,
     _check_fields,
