@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from patchq.errors import InputError, PatchqError
-from patchq.model.series import meant_name
+from patchq.model.patch_names import meant_name
 from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
 

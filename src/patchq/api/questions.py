@@ -302,7 +302,7 @@ class Questions(OpenWorkspace):
     def compare_patch(self, patch: str, old: str, new: str) -> bytes:
         """One patch in two series, as ``git range-diff`` shows it; empty if it is the same."""
         from patchq.engine.series.compare import compare_patch
-        from patchq.model.series import meant_name
+        from patchq.model.patch_names import meant_name
 
         before, after = self.files.load(old), self.files.load(new)
         name = meant_name(patch, {*before.series.names, *after.series.names})

@@ -10,8 +10,8 @@ from patchq.cli import output
 from patchq.cli.session import session
 
 if TYPE_CHECKING:
+    from patchq.engine.series.directory_changes import DirectoryChanges
     from patchq.engine.series.edits import Edited
-    from patchq.engine.series.restack import DirectoryChanges
 
 
 def say_edited(context: typer.Context, edited: Edited, *, dry_run: bool, as_json: bool) -> None:

@@ -22,7 +22,8 @@ from patchq.api.opened import refuse_under_way
 from patchq.errors import PatchqError, UpstreamError
 from patchq.files import replace_file
 from patchq.model.lock import NoSuchBaseError
-from patchq.model.series import NoSuchPatchError, meant_name
+from patchq.model.patch_names import meant_name
+from patchq.model.series import NoSuchPatchError
 from patchq.model.workspace import Workspace as WorkspaceFiles
 from patchq.model.workspace import find_workspace
 from patchq.report.text import spelled

@@ -10,7 +10,8 @@ from patchq.cli import output
 from patchq.cli.options import TagArgument, patch_and_tag
 from patchq.cli.session import session
 from patchq.model.patch import read_patch
-from patchq.model.series import NoSuchPatchError, SeriesEntry, meant_name
+from patchq.model.patch_names import meant_name
+from patchq.model.series import NoSuchPatchError, SeriesEntry
 
 if TYPE_CHECKING:
     from patchq.model.retired import Retired

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from patchq.errors import Where
 from patchq.model.ids import commit_id
-from patchq.model.series import Guard, SeriesEntry, check_name
+from patchq.model.patch_names import check_name
+from patchq.model.series import Guard, SeriesEntry
 from patchq.model.verdict import Evidence, EvidenceKind, Verdict
 from patchq.model.yamlfile import YamlValue, dump, parse
 

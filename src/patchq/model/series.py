@@ -6,7 +6,6 @@ the name, ``#+name`` and ``#-name``, which quilt and dpkg-source take for a comm
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,8 @@ from pathlib import PurePosixPath
 
 from patchq.errors import InputError, Where
 from patchq.model.nearest import did_you_mean
+from patchq.model.patch_names import CONTROL, check_name, meant_name
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_LONGEST = 255
 _GUARD = re.compile(r"#([-+])([^-+#\s][^#\s]*)$")
 _GUARDS = re.compile(rb"(?:\s*#[-+]\S+)*\s*")
 _STRIP = re.compile(r"-p([0-9]{1,3})$")
@@ -39,7 +37,7 @@ class Guard:
 def asked_guard(name: str, *, positive: bool) -> Guard:
     """The guard that the user names; raises :class:`InputError` if none can be called so."""
     guard = Guard(name, positive)
-    if _CONTROL.search(name) or not _GUARD.fullmatch(str(guard)):
+    if CONTROL.search(name) or not _GUARD.fullmatch(str(guard)):
         raise InputError(
             f"{name!r} cannot be a guard",
             hint="A guard is one word that begins without '+' or '-' and holds no '#'.",
@@ -298,17 +296,6 @@ def read_series(raw: bytes, where: Where) -> Series:
     return Series(raw, tuple(entries), Where(where.file))
 
 
-def meant_name(name: str, known: Collection[str]) -> str:
-    """The one of ``known`` that the user means by ``name``: itself, or without its ending.
-
-    ``name`` as it is where that is none of them, or several.
-    """
-    if name in known:
-        return name
-    meant = [each for each in known if each in (f"{name}.patch", f"{name}.diff")]
-    return meant[0] if len(meant) == 1 else name
-
-
 def _followers(wanted: Sequence[str], staying: Collection[str]) -> dict[str, list[str]]:
     """The names that move, by the one that stays before them (the empty name: none does)."""
     following: dict[str, list[str]] = {"": []}
@@ -355,35 +342,6 @@ def _read_entry(line: str, here: Where) -> SeriesEntry | None:
     )
 
 
-def name_fault(name: str) -> str | None:
-    """Why no patch in a series can be called ``name``; None if one can."""
-    if _CONTROL.search(name):
-        return "holds a control character"
-    if any(character.isspace() for character in name):
-        return "holds a space, at which a name ends in a series file"
-    if any(part in ("", ".", "..") for part in name.split("/")):
-        return "is not a path below the directory of the series"
-    if name.startswith("-"):
-        return "begins with '-', as an option does"
-    if "#" in name:
-        return "holds a '#', with which a guard or a comment begins"
-    if any(len(os.fsencode(part)) > _LONGEST for part in name.split("/")):
-        return f"has more than {_LONGEST} bytes, which no file name may have"
-    return None
-
-
-def check_name(name: str, here: Where) -> None:
-    """Raise :class:`InputError` if ``name`` cannot be the name of a patch in a series."""
-    fault = name_fault(name)
-    if fault is not None:
-        raise InputError(
-            f"{name!r} cannot be a patch's name: it {fault}",
-            where=here,
-            hint="A name is a path below the series, of printable characters; a guard stands "
-            "behind it, after a space.",
-        )
-
-
 def _read_strip(options: list[str], here: Where) -> int:
     if not options:
         return 1
@@ -415,7 +373,7 @@ def _read_guards(comment: list[str], here: Where) -> tuple[Guard, ...]:
         if not word.startswith(("#+", "#-")):
             free = True
             continue
-        match = None if _CONTROL.search(word) else _GUARD.match(word)
+        match = None if CONTROL.search(word) else _GUARD.match(word)
         if free or match is None:
             raise InputError(
                 f"guard {word!r} comes after a comment" if free else f"bad guard {word!r}",

@@ -11,8 +11,9 @@ from patchq.engine.backport.apply_change import Landing
 from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import LIMIT, Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
+from patchq.engine.series.directory_changes import changes, settles
 from patchq.engine.series.naming import asked_name, patch_name
-from patchq.engine.series.restack import Restacker, changes, settles
+from patchq.engine.series.restack import Restacker
 from patchq.engine.series.stack import below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction

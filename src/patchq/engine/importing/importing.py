@@ -22,8 +22,9 @@ from patchq.engine.importing.fit import (
     Paths,
 )
 from patchq.engine.importing.given.read import Given, Notice
+from patchq.engine.series.directory_changes import changes, settles
 from patchq.engine.series.message import raw_date
-from patchq.engine.series.restack import Restacker, changes, settles
+from patchq.engine.series.restack import Restacker
 from patchq.engine.series.rewrite import applies_alike
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
@@ -35,8 +36,9 @@ from patchq.model.header import Header, description
 from patchq.model.header_message import HeaderForm
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, nul_bytes, read_patch, repair
+from patchq.model.patch_names import check_name
 from patchq.model.retired import Lineage, provided_by_upstream
-from patchq.model.series import Guard, Series, SeriesEntry, check_name
+from patchq.model.series import Guard, Series, SeriesEntry
 from patchq.model.workspace import SeriesDirectory
 
 _NAMING = ("Patch-Name", "Gbp-Pq")

@@ -21,8 +21,9 @@ from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError
 from patchq.model.nearest import did_you_mean
+from patchq.model.patch_names import meant_name
 from patchq.model.retired import provided_by_upstream
-from patchq.model.series import NoSuchPatchError, SeriesEntry, meant_name
+from patchq.model.series import NoSuchPatchError, SeriesEntry
 from patchq.model.verdict import Action, Report
 from patchq.model.workspace import SeriesDirectory, Workspace
 

@@ -13,12 +13,13 @@ from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
+from patchq.engine.series.directory_changes import DirectoryChanges, changes, settles
 from patchq.engine.series.header_edit import add_field, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
 from patchq.engine.series.naming import asked_name
 from patchq.engine.series.records import lost_remarks, record_of, vanished, with_lineage
-from patchq.engine.series.restack import DirectoryChanges, Restacker, Work, changes, settles
+from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import PatchRefusedError
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
@@ -32,13 +33,7 @@ from patchq.model.series import Guard, SeriesEntry
 from patchq.model.workspace import SeriesDirectory
 
 _ENDS = ("x-retire-when", "x-upstream-pr")
-_SINGLE = (
-    "x-kind",
-    "origin",
-    "forwarded",
-    "applied-upstream",
-    "last-update",
-)
+_SINGLE = ("x-kind", "origin", "forwarded", "applied-upstream", "last-update")
 
 
 @dataclass(frozen=True)

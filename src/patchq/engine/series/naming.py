@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 
 from patchq.errors import InputError
-from patchq.model.series import name_fault
+from patchq.model.patch_names import name_fault
 
 _NUMBER = re.compile(r"\d+-(?=.)")
 _EXTENSIONS = (".patch", ".diff", ".txt", ".mbox", ".eml")

@@ -15,7 +15,8 @@ from patchq.errors import MissingBasesError
 from patchq.model.lock import Base
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch import Patch, read_patch
-from patchq.model.series import Guard, NoSuchPatchError, meant_name
+from patchq.model.patch_names import meant_name
+from patchq.model.series import Guard, NoSuchPatchError
 from patchq.model.verdict import Column, Matrix, Story
 
 

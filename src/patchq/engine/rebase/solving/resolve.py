@@ -29,8 +29,8 @@ from patchq.errors import InputError, Where
 from patchq.git.worktree import WorktreeLayout
 from patchq.model.ids import TreeId
 from patchq.model.patch import read_patch
+from patchq.model.patch_names import meant_name
 from patchq.model.retired import RecordState, Retired
-from patchq.model.series import meant_name
 from patchq.model.verdict import Action, PatchReport
 from patchq.model.workspace import SeriesDirectory, Workspace
 from patchq.written import note
