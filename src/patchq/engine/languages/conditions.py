@@ -55,7 +55,7 @@ _MADE: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "bool": bool, "int": i
 _TRUTHS = (ast.BoolOp, ast.Compare)
 _NEWLINE = re.compile(rb"\r\n|\r|\n")
 _MOST_DEPTH = 40
-"""How far one name is followed to another."""
+"""How many names are followed from one to the next."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,6 @@ class Condition:
         return None if self.answer is None else self.answer is not self.leaves
 
 
-# Python
-
-
 def python_conditions(
     content: bytes, helpers: Mapping[str, Value], known: Mapping[str, Value] | None = None
 ) -> tuple[Condition, ...]:
@@ -99,15 +96,15 @@ def python_conditions(
         relevant = _Relevant(content, module, words)
         reader = _Reader(helpers, known, relevant, wrappers(module))
         reader.scope(module, "", imported_values(module, {*helpers, *(known or {})}))
-    except RecursionError:  # nested as no one would write it
+    except RecursionError:  # nested too deeply
         return ()
     return tuple(sorted(reader.found, key=lambda condition: condition.line))
 
 
 class _Relevant:
-    """The lines of a module that name a helper, or a name that may hang on one.
+    """The lines of a module with the name of a helper, or one that may depend on a helper.
 
-    Most functions have none and need not be looked at: a name counts by its spelling, wherever.
+    Most functions have none and are not read. Names count by spelling, in any scope.
     """
 
     def __init__(self, content: bytes, module: ast.Module, helpers: Collection[str]):

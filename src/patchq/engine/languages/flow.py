@@ -1,7 +1,7 @@
-"""On how many conditions each line of a text depends.
+"""The number of conditions that each line of a text is under.
 
-Braces, indentation and the words that open and close blocks tell it, as people read them. A number
-says little by itself; a line that depends on more of them than it did may no longer run.
+It is told by braces, indentation and the words that open and close blocks, without a parser. Only
+its change matters: a line that is under more conditions than before may no longer run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from patchq.engine.languages.tokens import CLOSING, OPENING, Family, brackets, f
 from patchq.recent import kept_for
 
 NEVER = 1_000
-"""Added for a line that a jump before it keeps from being reached."""
+"""Added for a line that is not reached because of a jump before it."""
 
 _DIRECTIVE = re.compile(rb"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _NARROWED = re.compile(rb"\b(?:if|and|when)\b|&&")
@@ -34,7 +34,7 @@ _JUMP = re.compile(
     rb"\s*(?:(?:return|raise|continue|break|exit)\b(?!.*;;)|sys\.exit\(|exec[ \t]+(?![\d<>{&])\S)"
 )
 _LATE_JUMP = re.compile(rb"(?!" + _GUARD.pattern + rb")[^&|{}()]*;\s*(?:return|exit)\b(?!.*;;)")
-"""The same behind another command of a shell."""
+"""A jump after another command on a line of a shell."""
 _END = re.compile(rb"\s*(?:[)}]|fi\b|done\b|esac\b|el(?:se|if)\b|;;|end)")
 _OTHERWISE = re.compile(rb"\s*(?:el(?:se|if)|elseif)\b|\s*;;", re.IGNORECASE)
 _CLOSED_BY = {
@@ -49,21 +49,20 @@ _WORD = re.compile(
     rb"\s*(?:;;\s*)?(?:(?P<closes>fi|done|esac|endif)\b|"
     rb"(?P<opens>if|for|while|until|case|ifn?eq|ifn?def)\b(?!.*:$)(?!.*[;\s](?:fi|done|esac)\b))"
 )
-"""What opens and closes a block of a shell, or of make; a block that begins and ends on one line is
-none."""
+"""A word that opens or closes a block of a shell or of make; a block on one line does not count."""
 _SHELLS = re.compile(rb"#![^\n]*\b(?:ba|da|k|z)?sh\b")
 _GROUP = re.compile(
     rb"(?:^|(?<=\s))#[^\n]*|\\.|\$?'[^'\n]*'|\"(?:\\.|[^\"\\\n])*\"|(&&|\|\||[;|](?=\s)|[(){}])"
 )
-"""A comment or a string of a shell, or what joins commands or groups them."""
+"""A comment or string of a shell, or an operator that joins or groups commands."""
 _GOES_ON = re.compile(rb"(?:&&|\|\|)\s*\\?\s*\Z")
 
 
 @kept_for(8 << 20)
 def conditions(path: str, text: bytes) -> tuple[int, ...]:
-    """On how many conditions each line depends: those it stands below, and those that it makes.
+    """The number of conditions that each line is under, including those that it begins itself.
 
-    A loop, a handler and a lock count as conditions do. :data:`NEVER` more if it is not reached.
+    Loops, handlers and locks count as conditions. :data:`NEVER` is added if a line is not reached.
     """
     kind = family(path)
     lines = text.split(b"\n")
@@ -82,8 +81,8 @@ def conditions(path: str, text: bytes) -> tuple[int, ...]:
 
 @dataclass
 class _Brackets:
-    """A pair of brackets that is open: on how many conditions what it holds depends, and what has
-    been read of the statement at hand."""
+    """An open bracket: the number of conditions that its content is under, and what has been read
+    of the current statement."""
 
     opened_by: bytes
     guards: int
@@ -92,13 +91,13 @@ class _Brackets:
 
     @property
     def guarding(self) -> int:
-        """The conditions on what comes next in this statement."""
+        """The number of conditions on the rest of this statement."""
         return sum(word in _GUARDS for word in self.words)
 
     @property
     def now(self) -> int:
-        """On how many conditions a line depends that begins here."""
-        # a line that goes on with a statement depends on how that begins
+        """The number of conditions that a line which begins here is under."""
+        # a continuation line is under the conditions of its statement
         return self.guards + self.guarding + bool(self.words) + NEVER * self.is_dead
 
     def end_statement(self) -> None:
@@ -107,7 +106,7 @@ class _Brackets:
         self.words.clear()
 
     def end_label(self) -> None:
-        """A case or another place that is jumped to."""
+        """End a label: a case, or a target of a jump."""
         if self.words[:1] in ([b"case"], [b"default"]) or len(self.words) == 1:
             self.is_dead = False
             self.words.clear()
@@ -149,7 +148,7 @@ def _by_braces(text: bytes) -> list[int]:
 
 
 def _directives(text: bytes) -> set[int]:
-    """The lines of the preprocessor."""
+    """The lines that belong to preprocessor directives."""
     found: set[int] = set()
     line = position = 0
     for match in _DIRECTIVE.finditer(text):
@@ -160,7 +159,7 @@ def _directives(text: bytes) -> set[int]:
 
 
 def _in_brackets(lines: list[bytes]) -> frozenset[int]:
-    """The lines of Python that go on with what a bracket opened."""
+    """The lines of Python that begin inside brackets."""
     inside: set[int] = set()
     depth, last = 0, -1
     for number, line in enumerate(lines):
@@ -175,9 +174,9 @@ def _in_brackets(lines: list[bytes]) -> frozenset[int]:
 
 
 def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: Blocks) -> Iterator[int]:
-    """What indentation tells beside the ``blocks`` that words and brackets make."""
+    """The number of conditions by indentation, besides those of ``blocks``."""
     depths, guarding = blocks.counts(len(lines))
-    around: list[tuple[int, int]] = []  # indentation of what is open, and how many are by then
+    around: list[tuple[int, int]] = []  # indentation and number of conditions
     below = 0
     dead: tuple[int, int] | None = None
     for number, line in enumerate(lines):
@@ -204,7 +203,7 @@ def _by_indentation(lines: list[bytes], inside: frozenset[int], blocks: Blocks) 
 
 @dataclass(frozen=True)
 class _Block:
-    """A block from the line that opens it to the one that closes it; whether it is conditional."""
+    """A block: the lines that open and close it, and whether it is conditional."""
 
     first: int
     last: int
@@ -213,13 +212,13 @@ class _Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks of a text, however they are indented; whether they ``are_all`` that it has."""
+    """The blocks of a text; ``are_all`` says whether no other blocks are told by indentation."""
 
     found: Sequence[_Block] = ()
     are_all: bool = False
 
     def counts(self, count: int) -> tuple[list[int], list[int]]:
-        """In how many blocks each of so many lines is, and in how many that are conditional."""
+        """For each of ``count`` lines, the number of blocks and of conditional blocks around it."""
         depths, guarding = [0] * (count + 1), [0] * (count + 1)
         for block in self.found:
             for number in range(block.first + 1, block.last):
@@ -228,17 +227,17 @@ class Blocks:
         return depths, guarding
 
     def around(self, number: int) -> tuple[int, ...]:
-        """Where the blocks around a line begin."""
+        """The first lines of the blocks around a line."""
         return tuple(sorted(each.first for each in self.found if each.first < number < each.last))
 
     def end(self, first: int) -> int:
-        """Where the block ends that begins on a line; there, if none does."""
+        """The last line of the block that begins on a line; that line if none does."""
         return max((each.last for each in self.found if each.first == first), default=first)
 
 
 @kept_for(4 << 20)
 def blocks_of(path: str, text: bytes) -> Blocks:
-    """The blocks of CMake, make and shells; none if they do not match."""
+    """The blocks of CMake, make and shells; none if opening and closing words do not match."""
     lines = text.split(b"\n")
     if is_cmake(path):
         try:
@@ -254,7 +253,7 @@ def blocks_of(path: str, text: bytes) -> Blocks:
 
 
 def is_shell(path: str, text: bytes) -> bool:
-    """Whether a shell runs the file."""
+    """Whether a file is a shell script."""
     return path.endswith((".sh", ".bash", ".zsh", ".ksh")) or _SHELLS.match(text) is not None
 
 
@@ -275,8 +274,8 @@ def _by_words(lines: list[bytes]) -> list[_Block] | None:
 def _by_groups(lines: list[bytes]) -> list[_Block] | None:
     """The groups, subshells and functions of a shell.
 
-    A group is conditional if it stands behind ``&&`` or ``||``; so is, for all we know, what a
-    function or a subshell does. A list of words and a substitution are no groups of commands.
+    A group is conditional if it follows ``&&`` or ``||``; functions and subshells are taken to be.
+    Lists of words and substitutions are no groups of commands.
     """
     found: list[_Block] = []
     open_: list[tuple[bytes, int, bool]] = []
@@ -290,7 +289,7 @@ def _by_groups(lines: list[bytes]) -> list[_Block] | None:
                 guards = joined or bool(before.endswith(b")")) or (sign == b"(" and not is_list)
                 open_.append((sign, number, guards))
             elif sign == b")" and (not open_ or open_[-1][0] != b"("):
-                continue  # behind a pattern of case
+                continue  # after a pattern of case
             elif sign in (b"}", b")"):
                 if not open_ or open_[-1][0] != {b"}": b"{", b")": b"("}[sign]:
                     return None

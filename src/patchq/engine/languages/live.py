@@ -1,4 +1,4 @@
-"""Which lines of a text do something: a comment does nothing, nor does what is switched off."""
+"""The lines of a text that have an effect: none in comments, and none that are switched off."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _UNREAD = re.compile(
     rb"|^[ \t]*:[ \t]*<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n[\s\S]*?^[ \t]*\2[ \t]*$",
     re.MULTILINE,
 )
-"""A bracket comment of CMake; what a shell gives to a command that does nothing."""
+"""A bracket comment of CMake; a here-document that a shell gives to ``:``, which does nothing."""
 _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
 _MAY_NEVER = re.compile(rb"(?:if|while)\s*\(?\s*(?:0|false)", re.IGNORECASE)
 DIRECTIVE = rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"
-"""A directive of the preprocessor that begins or ends a part of the text, and its name."""
+"""A preprocessor directive that begins or ends a branch of a condition; its name."""
 _CONDITION = re.compile(DIRECTIVE + rb"\s*((\w*).*)")
-"""The same with its condition, and the first word of that."""
+"""The same with the condition, and the first word of that."""
 _DEFINED = re.compile(rb"[ \t]*#[ \t]*define[ \t]+(\w+)")
 Part = tuple[int, ...]
-"""A part of a text by the preprocessor: the line that begins it, and those that begin the parts
-before it, back to the ``#if``."""
+"""A branch of a preprocessor condition: the line of its directive, and those of the branches before
+it, back to the ``#if``."""
 
 
 @kept_for(2 << 20)
 def code_lines(path: str, text: bytes) -> list[bytes]:
-    """The lines of a file, stripped; empty where no code begins, in strings of many lines too."""
+    """The stripped lines of a file; empty if no code begins on one, also in a multi-line string."""
     kind = family(path)
     if kind is Family.PYTHON or path.endswith(".toml"):
         text = TRIPLE.sub(_emptied, text)
@@ -45,8 +45,8 @@ def _emptied(match: re.Match[bytes]) -> bytes:
 
 @kept_for(8 << 20)
 def live_lines(path: str, text: bytes) -> frozenset[int]:
-    """The (0-based) lines with code that may run: none in a comment or a string of many lines,
-    below ``if False``, or in a part that the preprocessor leaves out (``#if 0``)."""
+    """The (0-based) lines with code that may run: none in a comment or a multi-line string, below
+    ``if False``, or in a branch that the preprocessor drops (``#if 0``)."""
     lines = text.split(b"\n")
     live = frozenset(number for number, line in enumerate(code_lines(path, text)) if line)
     if _MAY_NEVER.search(text):
@@ -69,7 +69,7 @@ def _never_run(lines: list[bytes]) -> set[int]:
 
 
 def _left_out(text: bytes) -> set[int]:
-    """The lines below ``#if 0``, and those of what is otherwise of ``#if 1``."""
+    """The lines below ``#if 0``, and those of the other branches of ``#if 1``."""
     lines = text.split(b"\n")
 
     def is_dead(part: Part) -> bool:
@@ -88,8 +88,11 @@ def _left_out(text: bytes) -> set[int]:
 
 @kept_for(8 << 20)
 def parts(text: bytes) -> tuple[tuple[Part, ...], ...]:
-    """The parts that each line of a text is in, from the outside in, with the directive that begins
-    one, and not the one that ends it. The guard of a header makes none."""
+    """The branches that each line of a text is in, from the outside in.
+
+    The directive that begins a branch is in it, the one that ends it is not. An include guard is no
+    condition.
+    """
     lines = text.split(b"\n")
     found: list[tuple[Part, ...]] = []
     open_: list[Part | None] = []

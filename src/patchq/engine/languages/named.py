@@ -1,4 +1,4 @@
-"""Where a text defines a name: asked of many files, so by a pattern first and a parser last."""
+"""Where a text defines a name. Many files are asked, so a pattern is tried before a parser."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def may_define(path: str, content: bytes, name: str) -> int | None:
 
 
 def definitions(path: str, content: bytes, name: str, kind: Family) -> tuple[str, ...]:
-    """The qualified names under which a file defines ``name``, which is of the family ``kind``.
+    """The qualified names of the definitions of ``name``, a name of the family ``kind``, in a file.
 
-    ``name`` itself, for a file that is not read by a parser or that binds it in another way.
+    ``name`` itself if the file is not parsed or binds it in another way.
     """
     if may_define(path, content, name) is None:
         foreign = family(path) is not kind and _foreign(kind, name).search(content)
@@ -46,10 +46,8 @@ def definitions(path: str, content: bytes, name: str, kind: Family) -> tuple[str
 
 
 def binding(name: str) -> re.Pattern[bytes]:
-    """A line that may bind ``name`` in another way than by a definition: to a value, by a string.
-
-    Ordinary calls and arguments are none.
-    """
+    """A pattern for lines that may bind ``name`` other than by a definition: by an assignment, or
+    as a string; not for plain calls and arguments."""
     word = re.escape(name.encode("utf-8", "surrogateescape"))
     return re.compile(
         rb"^[ \t]*(?:\w+[.])*" + word + rb"[ \t]*(?::[^=\n(]*)?=(?!=)|[\"']" + word + rb"[\"']",
@@ -72,7 +70,7 @@ def _pattern(kind: Family, name: str) -> re.Pattern[bytes]:
 
 @cache
 def _foreign(kind: Family, name: str) -> re.Pattern[bytes]:
-    """A definition in the syntax of ``kind``, in a text of another language."""
+    """A pattern for a definition in the syntax of ``kind``, in a text of another language."""
     word = re.escape(name.encode("utf-8", "surrogateescape"))
     pattern = {
         Family.PYTHON: rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+%b\b",
@@ -84,6 +82,6 @@ def _foreign(kind: Family, name: str) -> re.Pattern[bytes]:
 
 @cache
 def _bound_in_c(name: str) -> re.Pattern[bytes]:
-    """A macro, or a pointer to a function."""
+    """A pattern for a macro or a pointer to a function."""
     word = re.escape(name.encode("utf-8", "surrogateescape"))
     return re.compile(rb"#[ \t]*define[ \t]+" + word + rb"\b|\(\s*\*\s*" + word + rb"\s*\)\s*\(")

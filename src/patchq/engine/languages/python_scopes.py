@@ -116,6 +116,3 @@ def inner_tests(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.IfExp):
         return [node.test]
     return list(node.ifs) if isinstance(node, ast.comprehension) else []
-
-
-# The C preprocessor

@@ -1,6 +1,6 @@
-"""Python source as its own parser sees it, whatever a file of that name may hold.
+"""Python source, parsed by its own parser.
 
-What cannot be parsed, and what is nested as no one would write it, is an answer and no accident.
+A text that does not parse, or is nested too deeply, raises :class:`NotPythonError`, nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def parse(content: bytes) -> ast.Module:
         raise NotPythonError(error.msg, error.lineno) from error
     except (ValueError, LookupError) as error:  # a null byte; an encoding that is none of text
         raise NotPythonError(str(error)) from error
-    except (RecursionError, MemoryError) as error:  # which of them is the parser's own affair
+    except (RecursionError, MemoryError) as error:  # either, by the version of the parser
         raise NotPythonError("nested too deeply") from error
 
 
@@ -49,14 +49,14 @@ _IN_ONE = re.compile(
 
 
 def statement_pieces(text: bytes) -> list[bytes]:
-    """A module in pieces to be parsed each by itself: a definition with its decorators, or what
-    stands between two. If each parses, they are the module; none if it has to be read as one."""
+    """A module in pieces that can be parsed one by one: definitions with their decorators, and what
+    is between two. They are the module if each parses; none if it has to be parsed as a whole."""
     return [] if _IN_ONE.search(text) else _cut(text, _TOP)
 
 
 def member_pieces(piece: bytes) -> list[bytes]:
-    """A class in pieces to be parsed each by itself: its head with the line ``pass`` below, and
-    each of its members in a class :data:`STAND_IN` of a line. Just ``piece``, if it is none."""
+    """A class in pieces that can be parsed one by one: its head with ``pass`` as the body, and each
+    member in a class :data:`STAND_IN` of one more line. Only ``piece`` itself if it is no class."""
     head, *members = _cut(piece, _MEMBER)
     if not members or not _CLASS.search(head):
         return [piece]
@@ -65,7 +65,7 @@ def member_pieces(piece: bytes) -> list[bytes]:
 
 
 def _cut(text: bytes, begins: re.Pattern[bytes]) -> list[bytes]:
-    """``text`` in pieces: each definition with its decorators, and what stands between two."""
+    """``text`` in pieces: each definition with its decorators, and what is between two."""
     starts, last = [0], b""
     for match in begins.finditer(text):
         word = match[0].strip()

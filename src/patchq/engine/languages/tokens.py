@@ -1,6 +1,6 @@
-"""Source as a row of tokens, with comments, docstrings, layout and (on request) names set aside.
+"""Source as a sequence of tokens, without comments, docstrings, layout and (on request) names.
 
-No parser: any text gives tokens, also a part of a file, or one of a language we do not read.
+No parser is needed: any text gives tokens, also a part of a file or an unknown language.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 
 class Family(Enum):
-    """Languages whose text is cut into tokens the same way."""
+    """Languages that are tokenized the same way."""
 
     PYTHON = "python"
     C = "c"  # C, C++, CUDA, Rust, Go, JavaScript: // and /* */
@@ -44,7 +44,7 @@ _BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
 NAME, STRING = "i", "s"
 """The shapes of a name and of a string."""
 TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
-"""A string of many lines."""
+"""A multi-line string."""
 OPENING, CLOSING = frozenset({b"(", b"[", b"{"}), frozenset({b")", b"]", b"}"})
 """Brackets."""
 _PREFIX = re.compile(rb"[ \t]*[rRbBuUfF]{0,2}")
@@ -57,12 +57,12 @@ KEYWORDS = frozenset(
     b"yield None True False nullptr true false self cls fi then done esac endif endforeach "
     b"endfunction endmacro endwhile set option list fn pub impl mut func var".split()
 )
-"""Words of the languages themselves: they say nothing of what a piece of code is about."""
+"""Keywords and common words of all languages: they do not tell one piece of code from another."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokens of a text, each with the (0-based) line it stands on."""
+    """The tokens of a text, each with its (0-based) line."""
 
     texts: tuple[bytes, ...]
     lines: tuple[int, ...]
@@ -74,11 +74,11 @@ class Tokens:
 
     @cached_property
     def shapes(self) -> str:
-        """One character a token: the same for all names, for all numbers, and for all strings."""
+        """One character for each token: the same for all names, all numbers, and all strings."""
         return "".join(map(_shape, self.texts))
 
 
-_FOR_PEOPLE = frozenset(
+_PROSE = frozenset(
     [
         "README",
         "CHANGES",
@@ -96,21 +96,21 @@ _TEMPLATES = frozenset({".in", ".jinja", ".jinja2", ".j2", ".tmpl", ".tpl", ".te
 
 
 def family(path: str) -> Family:
-    """How the text of the file ``path`` is cut; a template is of the family of what it makes."""
+    """The family of the file ``path``; a template has that of the file it is made into."""
     file = PurePosixPath(path)
     suffix = PurePosixPath(file.stem).suffix if file.suffix in _TEMPLATES else file.suffix
     return _FAMILIES.get(suffix, Family.OTHER)
 
 
 def is_template(path: str) -> bool:
-    """Whether the file ``path`` is made into another one, which has its name but for the suffix."""
+    """Whether the file ``path`` is a template for the file of its name without the suffix."""
     return PurePosixPath(path).suffix in _TEMPLATES
 
 
 def is_prose(path: str) -> bool:
-    """Whether the file ``path`` is for people to read alone."""
+    """Whether the file ``path`` is documentation, which no program reads."""
     file = PurePosixPath(path)
-    return file.suffix in (".md", ".mdx", ".rst", ".adoc") or file.stem in _FOR_PEOPLE
+    return file.suffix in (".md", ".mdx", ".rst", ".adoc") or file.stem in _PROSE
 
 
 def tokenize(kind: Family, text: bytes) -> Tokens:
@@ -120,7 +120,7 @@ def tokenize(kind: Family, text: bytes) -> Tokens:
         text = _without_docstrings(text)
     elif kind is Family.C:
         text = _C_COMMENT.sub(_blanked, text)
-        tokens_in = _ANY_TOKEN.findall  # what looks like a comment yet is in a string
+        tokens_in = _ANY_TOKEN.findall  # what still looks like a comment is in a string
     texts: list[bytes] = []
     lines: list[int] = []
     for number, line in enumerate(text.split(b"\n")):  # no token spans lines
@@ -133,22 +133,22 @@ def tokenize(kind: Family, text: bytes) -> Tokens:
 
 
 def coded_lines(kind: Family, text: bytes) -> list[bytes]:
-    """The lines of ``text`` as :func:`tokenize` reads them, stripped; empty where no token begins.
+    """The stripped lines of ``text``, as :func:`tokenize` reads them; empty if without tokens.
 
-    A comment that a line of Python ends with is left in it.
+    Comments after code on a line of Python are kept.
     """
     if kind is Family.C:
         text = _C_COMMENT.sub(_blanked, text)
         return [line.strip() for line in text.split(b"\n")]
     if kind is Family.PYTHON:
         text = _without_docstrings(text)
-    # no token spans lines, and what is no space begins one
+    # no token spans lines, and anything but white space begins one
     lines = map(bytes.strip, text.split(b"\n"))
     return [b"" if line[:1] == b"#" else line for line in lines]
 
 
 def _blanked(match: re.Match[bytes]) -> bytes:
-    """A comment as a space, every line kept; a string as it is."""
+    """A space with the line ends of a comment; a string unchanged."""
     return b" " + b"\n" * match[0].count(b"\n") if match[0][:1] == b"/" else match[0]
 
 
@@ -158,7 +158,7 @@ def brackets(line: bytes) -> Iterator[bytes]:
 
 
 def _without_docstrings(text: bytes) -> bytes:
-    """``text`` with triple-quoted strings that begin a line blanked, every line kept."""
+    """``text`` with triple-quoted strings that begin a line blanked, line ends kept."""
     parts: list[bytes] = []
     position = 0
     for match in TRIPLE.finditer(text):
@@ -181,8 +181,8 @@ _LEAST_NUMBER = 10
 
 
 def words(text: bytes) -> list[bytes]:
-    """What ``text`` says in any language: the words that its names, strings and comments are made
-    of, in lower case, and its numbers by their value; but for what every program says."""
+    """The words that make up the names, strings and comments of ``text``, in lower case, and its
+    numbers by value; without keywords and small numbers. They are alike in all languages."""
     found: list[bytes] = []
     for word in _WORD.findall(_ESCAPE.sub(b" ", text)):
         if not word[:1].isdigit():
@@ -204,7 +204,7 @@ _KEYWORD_SHAPES = {word: chr(number) for number, word in enumerate(sorted(KEYWOR
 
 @lru_cache(maxsize=1 << 15)
 def _shape(token: bytes) -> str:
-    """One character; none for an empty token, which stands for a comment."""
+    """The shape of a token; empty for an empty token, which stands for a comment."""
     if token in _KEYWORD_SHAPES:
         return _KEYWORD_SHAPES[token]
     if _is_name(token):

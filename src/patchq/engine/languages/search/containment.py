@@ -1,10 +1,10 @@
 """How much of one piece of code is contained in another text.
 
-Shingles are runs of a few tokens. A piece is contained in a text as far as its shingles stand in
-one window of it, in whatever order: a function that was split, merged, inlined, re-indented or
-reformatted keeps most of them. Without names, one whose variables were renamed does too, and if
-every name was changed in the same way wherever it stands, that tells more. A shingle of common
-names counts little (Broder, On the resemblance and containment of documents, 1997).
+Shingles are runs of a few tokens. The containment is the share of them that is in one window of the
+text, in any order: a function that was split, merged, inlined or reformatted keeps most of them.
+With names ignored, so does one with renamed variables; if each name was renamed consistently, that
+tells more. Shingles of common names have little weight (Broder, On the resemblance and containment
+of documents, 1997).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ EXACT = 5
 SHAPE = 8
 """Tokens in a shingle without names: there are fewer different ones."""
 LEAST = 0.5
-"""The least share of :attr:`Figures.renamed` that is looked for."""
+"""The least :attr:`Figures.renamed` that is computed."""
 _SLACK = 1.5
 """A window has this many times the tokens of the piece."""
 _KNOWN = re.compile(b"\1{%d,}" % EXACT)
-"""A run of tokens that the piece has too."""
+"""A run of tokens that the piece has too, in a mask of the text."""
 
 Weight = Callable[[bytes], float]
 """How much a name tells, from 0 to 1."""
@@ -32,10 +32,10 @@ Weight = Callable[[bytes], float]
 
 @dataclass(frozen=True)
 class Figures:
-    """How much of a piece a window holds, each from 0 to 1, and its first and last line.
+    """The shares of a piece that a window has, from 0 to 1, and its first and last line.
 
-    ``renamed`` is what it holds under other names, the same name in a shingle always becoming the
-    same other one. Below :data:`LEAST` it is not looked for.
+    ``renamed`` is the share with consistently renamed names; it is not computed if it would be less
+    than :data:`LEAST`.
     """
 
     exact: float
@@ -47,7 +47,7 @@ class Figures:
 
 
 class Piece:
-    """Code to look for elsewhere."""
+    """Code to search for in other texts."""
 
     def __init__(self, tokens: Tokens, weight: Weight = lambda _name: 1.0):
         self.tokens = tokens
@@ -67,7 +67,7 @@ class Piece:
         return len(self.tokens.texts)
 
     def within(self, tokens: Tokens) -> Figures:
-        """How much of the piece the best window of ``tokens`` holds, by each measure."""
+        """The shares of the piece in the best window of ``tokens``, by each measure."""
         window = self._window
         exact, at = _best(self._shared(tokens.texts), self._exact, window)
         shape, shape_at = _best(_shared_shapes(tokens.shapes, self._shape), self._shape, window)
@@ -81,13 +81,13 @@ class Piece:
         return Figures(exact, shape, names, lines[at], lines[last], self._renamed(tokens, shape))
 
     def _shared(self, texts: Sequence[bytes]) -> Iterator[tuple[int, object]]:
-        """The shingles of ``texts``, each with its place, in which no token is unknown here."""
+        """The shingles of ``texts`` without unknown tokens, each with its place."""
         known = bytes(map(self._words.__contains__, texts))
         for run in _KNOWN.finditer(known):
             yield from enumerate(_shingles(texts[run.start() : run.end()], EXACT), run.start())
 
     def _renamed(self, tokens: Tokens, shape: float) -> float:
-        """The share of the shingles whose names all changed alike: no more than ``shape``."""
+        """The share of the shingles with consistently renamed names: at most ``shape``."""
         if shape < LEAST:
             return 0.0
         wanted: dict[object, float] = dict.fromkeys(_patterns(self.tokens), 1.0)
@@ -95,7 +95,7 @@ class Piece:
 
 
 def shared_words(wanted: Sequence[bytes], found: Sequence[bytes]) -> tuple[float, int]:
-    """The share of the ``wanted`` words that the best window of those ``found`` has; how many."""
+    """The share and number of the ``wanted`` words in the best window of those ``found``."""
     weights: dict[object, float] = dict.fromkeys(wanted, 1.0)
     share, _ = _best(enumerate(found), weights, round(_SLACK * len(wanted)) + EXACT)
     return share, round(share * len(weights))
@@ -139,13 +139,13 @@ def _shape_shingles(shapes: str) -> Iterator[str]:
 
 
 def _shared_shapes(shapes: str, wanted: Mapping[object, float]) -> list[tuple[int, object]]:
-    """Those of ``wanted`` in ``shapes``, each with its place: most files have few."""
+    """The ``wanted`` shapes in ``shapes``, each with its place: most files have few."""
     places = range(len(shapes) - SHAPE + 1)
     return [(at, run) for at in places if (run := shapes[at : at + SHAPE]) in wanted]
 
 
 def _patterns(tokens: Tokens) -> Iterable[tuple[bytes | str | int, ...]]:
-    """The shingles of ``tokens``, each name in one as its place among the names of it."""
+    """The shingles of ``tokens``, each name in one replaced by its number among its names."""
     for shingle, shapes in zip(
         _shingles(tokens.texts, SHAPE), _shape_shingles(tokens.shapes), strict=True
     ):

@@ -11,18 +11,18 @@ from patchq.git.store import Store
 from patchq.model.ids import TreeId
 
 TELLING = 28
-"""Tokens from which on code can be told under other names from what looks like it by chance."""
+"""The least tokens of code that can be recognised under other names."""
 FOUND_RENAMED = 0.60
-"""So much of code of that many tokens, each name changed alike wherever it stands, is that code.
+"""The least share of such code, consistently renamed, that counts as the same code.
 
-Of functions that were really removed from two releases of SGLang, none reaches it.
+No function that was really removed from two releases of SGLang reaches it.
 """
 _SHARED, _SAMPLE = 0.4, 32
-"""A file with less of the runs of tokens (so many of them are asked) cannot be like the code."""
+"""The least share of the runs of tokens that a file must have, and how many runs are tried."""
 
 
 class FreshCode:
-    """What ``new`` has beyond ``old``. Nothing is read before the first question."""
+    """The code that ``new`` has in addition to ``old``. Nothing is read before the first query."""
 
     def __init__(self, store: Store, old: TreeId, new: TreeId):
         self._store = store
@@ -30,7 +30,7 @@ class FreshCode:
         self._shapes: dict[str, str] = {}
 
     def like(self, kind: Family, text: bytes) -> Iterator[tuple[str, bytes]]:
-        """The files that have new code much like ``text``, names aside, with all their new code."""
+        """The files with new code like ``text``, names ignored, each with all of its new code."""
         row = shapes_in(kind, text)
         runs = list(dict.fromkeys(row[at : at + SHAPE] for at in range(len(row) - SHAPE + 1)))
         asked = runs[:: max(1, len(runs) // _SAMPLE)]
@@ -41,18 +41,18 @@ class FreshCode:
                     yield path, fresh
 
     def items(self) -> Iterable[tuple[str, bytes]]:
-        """Each file that has new code, with all of that."""
+        """Each file that has new code, with that code."""
         return self._fresh.items()
 
     def with_words(self, kind: Family, words: Collection[bytes]) -> Iterator[tuple[str, bytes]]:
-        """The files that have all of ``words`` in their new code, with all of that."""
+        """The files that have all of ``words`` in their new code, with that code."""
         for path, fresh in self._fresh.items():
             if family(path) is kind and all(word in fresh for word in words):
                 yield path, fresh
 
     def saying(self, wanted: Collection[bytes], least: float) -> Iterator[tuple[str, list[bytes]]]:
-        """The files, but those for people alone, whose new code has that share of the ``wanted``
-        words, with all words of it."""
+        """The files, without documentation, whose new code has at least that share of the
+        ``wanted`` words, with all words of that code."""
         asked = set(wanted)
         for path, said in self._said.items():
             if len(asked & said) >= least * len(asked):
@@ -79,5 +79,5 @@ class FreshCode:
 
 @lru_cache(maxsize=2)
 def fresh_code(store: Store, old: TreeId, new: TreeId) -> FreshCode:
-    """What ``new`` has beyond ``old``, read once for all who ask."""
+    """The :class:`FreshCode` of two trees; the last ones are kept."""
     return FreshCode(store, old, new)

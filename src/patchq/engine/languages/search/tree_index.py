@@ -1,11 +1,11 @@
-"""Where in a whole tree a piece of code may be: an index made once a tree and kept.
+"""An index of a tree that tells which files may have a piece of code; made once and kept.
 
-For each text file it holds the names in it, and marks of its punctuation: code whose names were
-all changed still has the same brackets, dots and commas in the same order. Both are 32-bit
-checksums: two that are the same by chance bring a file that is looked at in vain, and never hide
-one. The answer is a few files, which are then read and compared token by token.
+For each text file it has the names in it, and marks of its punctuation: code with all names changed
+still has the same brackets, dots and commas in the same order. Both are 32-bit checksums: a
+collision adds a file that is compared in vain, and never hides one. The files found are then read
+and compared token by token.
 
-Neither brings the file of short code whose names were all changed: see
+Short code with all names changed is not found: see
 :mod:`~patchq.engine.languages.search.fresh_code`.
 """
 
@@ -42,7 +42,7 @@ _VERSION = "search-index/3"
 _LARGEST = 32 * 2**20
 _BINARY_PROBE = 8000
 _NO_TEXT = (b"\x1f\x8b", b"BZh", b"version https://git-lfs.github.com/spec/")
-"""Archives so small that no NUL need be in them, and pointers of Git LFS, begin so."""
+"""How archives that may be too small to have a NUL byte begin, and pointers of Git LFS."""
 
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _MARK = re.compile(rb"(?=([=(].{11}))", re.DOTALL)
@@ -50,18 +50,18 @@ _PUNCTUATION = b"!$%&()*+,-./:;<=>?@[]^{|}~"
 _NO_PUNCTUATION = bytes(set(range(256)) - set(_PUNCTUATION))
 
 _SHARED_NAMES = 0.3
-"""A file with less of a piece's names (by weight) cannot hold much of the piece."""
+"""A file with a smaller share of a piece's names (by weight) cannot have much of the piece."""
 _SHARED_MARKS = 0.5
 _FEW_MARKS = 4
 _ROUNDING = 1e-9
 _BUCKETS = 1 << 12
 _TOKENS = 400_000
-"""So many tokens of files are kept, some tens of megabytes: the next piece is looked for nearby."""
+"""How many tokens of files are kept, some tens of megabytes: the next piece is often nearby."""
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of each text blob of a tree, and which are ``binary``: no text to search.
+    """The names and marks of each text blob of a tree, and which blobs are ``binary``.
 
     ``skipped`` are paths that could not be read.
     """
@@ -73,7 +73,7 @@ class _Facts:
 
     @cached_property
     def blobs(self) -> list[BlobId]:
-        """All of them, by their numbers."""
+        """The text blobs; the index of one is its number."""
         return list(self.names)
 
     @cached_property
@@ -86,10 +86,10 @@ class _Facts:
 
 
 class Holders:
-    """Which of many blobs hold a checksum; the blobs go by their numbers, in order.
+    """Which of many blobs, by number, have a checksum.
 
-    A table of 64-bit pairs, in buckets by the checksum: a set for each blob would take ten times
-    the memory, and a question longer.
+    A table of 64-bit pairs in buckets by checksum: a set for each blob would take ten times the
+    memory, and be slower to query.
     """
 
     def __init__(self, blobs: Iterable[array[int]]):
@@ -100,16 +100,16 @@ class Holders:
                 put[sum_ % _BUCKETS](sum_ << 32 | number)
 
     def of(self, sum_: int) -> list[int]:
-        """The numbers of the blobs that hold ``sum_``; one comes twice for two names of one sum."""
+        """The numbers of the blobs with ``sum_``; twice if two names of one blob have it."""
         first, last = sum_ << 32, sum_ << 32 | 0xFFFFFFFF
         return [pair - first for pair in self._buckets[sum_ % _BUCKETS] if first <= pair <= last]
 
 
 class TreeIndex:
-    """The text files of one tree. Nothing is read before the first question.
+    """The index of one tree. Nothing is read before the first query.
 
-    What is kept of it lies below ``cache``. The blobs that it shares with ``before``, a tree that
-    may have an index already, are not read again.
+    It is kept below ``cache``. Blobs that it shares with ``before``, a tree that may have an index
+    already, are not read again.
     """
 
     def __init__(self, store: Store, tree: TreeId, cache: Path, before: TreeId):
@@ -123,7 +123,7 @@ class TreeIndex:
 
     @property
     def files(self) -> int:
-        """How many text files are searched."""
+        """The number of text files that are searched."""
         return sum(len(paths) for paths in self._paths.values())
 
     @property
@@ -132,20 +132,20 @@ class TreeIndex:
         return self._facts.skipped
 
     def is_binary(self, oid: BlobId) -> bool:
-        """Whether a blob of the tree is no text: it is not searched."""
+        """Whether a blob of the tree is no text, and so is not searched."""
         return oid in self._facts.binary
 
     def weight(self, name: bytes) -> float:
-        """How much ``name`` tells, from 0 to 1: one that is everywhere tells little."""
+        """The weight of ``name``, from 0 to 1: the more files have it, the less."""
         files, common = len(self._facts.names), len(self._facts.by_name.of(crc32(name)))
         return log(1 + files / common) / log(1 + files) if common else 1.0
 
     def with_name(self, name: bytes) -> Iterator[tuple[str, bytes]]:
-        """Each text file that may hold ``name``, with its content."""
+        """Each text file that may have ``name``, with its content."""
         yield from self.with_names(frozenset({name}))
 
     def with_names(self, names: frozenset[bytes]) -> Iterator[tuple[str, bytes]]:
-        """Each text file that may hold all of ``names``, with its content."""
+        """Each text file that may have all of ``names``, with its content."""
         blobs = self._facts.blobs
         found = set(range(len(blobs)))
         for name in names:
@@ -156,12 +156,12 @@ class TreeIndex:
                 yield path, content
 
     def candidates(self, piece: Piece, text: bytes) -> Iterator[BlobId]:
-        """The blobs that may hold much of ``piece``, whose source is ``text``.
+        """The blobs that may have much of ``piece``, whose source is ``text``.
 
-        Whatever their language: code goes into templates, scanners and strings of another.
+        In any language: code moves into templates, generators and strings of others.
         """
         wanted = {crc32(name): weight for name, weight in piece.names.items()}
-        # in whatever order the weights are added: no file that holds enough may be missed
+        # the order of addition must not decide: no file that has enough may be missed
         least = _SHARED_NAMES * sum(wanted.values()) * (1 - _ROUNDING)
         marks = frozenset(_marks(text))
         facts = self._facts
@@ -177,15 +177,15 @@ class TreeIndex:
         yield from (oid for oid in self._paths if oid in chosen)
 
     def paths(self, oid: BlobId) -> tuple[str, ...]:
-        """Where the blob stands in the tree."""
+        """The paths of the blob in the tree."""
         return self._paths[oid]
 
     def blob(self, path: str) -> BlobId | None:
-        """The text blob that stands at ``path``, None if there is none."""
+        """The text blob at ``path``, None if there is none."""
         return self._blobs.get(path)
 
     def content(self, oid: BlobId) -> bytes:
-        """The text of a blob of the tree: of a notebook, the source in it."""
+        """The text of a blob of the tree; of a notebook, the source in its cells."""
         content = self._store.objects.read(oid)
         return source_of(content) if self._paths[oid][0].endswith(".ipynb") else content
 
@@ -199,7 +199,7 @@ class TreeIndex:
 
     @cached_property
     def listed(self) -> tuple[TreeFile, ...]:
-        """Every file of the tree, also what is no text."""
+        """Every file of the tree, also those that are no text."""
         return list_files(self._store.git, self.tree)
 
     @cached_property
@@ -221,7 +221,7 @@ class TreeIndex:
         if kept is None:
             known = [facts for facts in (self._kept.get(self._before), *_recent.values()) if facts]
             kept = _scan(self._store, self.listed, known)
-            if not kept.skipped:  # what was damaged may be whole again
+            if not kept.skipped:  # damaged objects may be repaired later
                 self._kept.put(self.tree, kept)
         if not kept.skipped:
             _recent.clear()
@@ -230,7 +230,7 @@ class TreeIndex:
 
 
 _recent: dict[TreeId, _Facts] = {}
-"""The facts of the tree that this process asked about last: the next may be much the same."""
+"""The facts of the last tree of this process: the next one may share most blobs."""
 
 
 def _scan(store: Store, listed: Iterable[TreeFile], known: Sequence[_Facts]) -> _Facts:
@@ -265,7 +265,7 @@ class _Sums(dict[bytes, int]):
 
 
 def source_of(notebook: bytes) -> bytes:
-    """The source in the cells of a Jupyter notebook; what is none is given as it is."""
+    """The source in the cells of a Jupyter notebook; the text itself if it is none."""
     try:
         cells = json.loads(notebook)["cells"]
         sources = ["".join(cell["source"]) for cell in cells]
