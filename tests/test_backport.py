@@ -124,6 +124,35 @@ def test_a_commit_and_a_range_are_found_as_well(bench: Bench) -> None:
     bench.bring(f"{bench.upstream.id('main~3')}..{second}")
     assert bench.series() == ["fix-the-tenth-line-pr7.patch", "write-it-as-a-number-pr8.patch"]
     assert bench.patches()[1].header.requires == ("fix-the-tenth-line-pr7.patch",)
+    bench.patchq("undo", cwd=bench.workspace.root)
+    bench.bring(f"{first}^..{second}")
+    assert bench.series() == ["fix-the-tenth-line-pr7.patch", "write-it-as-a-number-pr8.patch"]
+    bench.patchq("undo", cwd=bench.workspace.root)
+    bench.bring(f"{second}~1")
+    assert bench.series() == ["fix-the-tenth-line-pr7.patch"]
+    assert "goes past the first commit" in bench.refuse(f"{second}~99")
+    assert "the wrong way round" in bench.refuse(f"{second}..{first}")
+
+
+def test_an_archive_that_is_newer_may_have_it_in_another_form(bench: Bench, tmp_path: Path) -> None:
+    later = {"src/a.txt": FIX.replace("tenth", "the tenth"), "new.txt": "new\n"}
+    bench.upstream.commit("More (#10)", {"new.txt": "new\n", "src/a.txt": FIX + "end\n"})
+    bench.upstream.commit("Later", later)
+    file = tmp_path / "demo-3.tar"
+    file.write_bytes(bench.upstream.git("archive", "--prefix=demo-3/", "main"))
+    words = ("import-upstream", file, "--tag", "v3")
+    done = bench.patchq(*words, cwd=bench.workspace.root, env=NOW)
+    assert done.returncode == 0, done.stderr
+    said = bench.run("10", onto="v3").stderr
+    assert "#10 may be in v3 already, changed since: the commit is older (2025-01-" in said
+    assert "1 of its 3 changes are there as they were" in said
+
+
+def test_patches_of_a_variant_that_do_not_go_together_are_no_concern(bench: Bench) -> None:
+    """The same change under a guard and without: no patch on top is to blame for that."""
+    bench.bring("7", "--guard", "lab")
+    bench.bring("7")
+    assert "x9" in bench.bring("9", "--name", "x9")
 
 
 def test_a_pair_stands_one_on_the_other(bench: Bench) -> None:

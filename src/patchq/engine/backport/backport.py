@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from patchq.engine.backport.apply_change import Landing
+from patchq.engine.backport.apply_change import Lander, Landing
+from patchq.engine.backport.missing_commits import Between
 from patchq.engine.backport.missing_names import Names
 from patchq.engine.backport.prerequisites import LIMIT, Found, PrerequisiteSearch, SearchOutcome
 from patchq.engine.backport.upstream_change import ChangeReader, UpstreamChange
 from patchq.engine.series.directory_changes import changes, settles
 from patchq.engine.series.naming import asked_name, patch_name
 from patchq.engine.series.restack import Restacker
-from patchq.engine.series.stack import below
+from patchq.engine.series.stack import PatchRefusedError, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
 from patchq.errors import InputError, PatchqError, Where
@@ -24,7 +25,7 @@ from patchq.model.header import description, read_header
 from patchq.model.ids import CommitId, TreeId
 from patchq.model.patch import Patch, read_patch
 from patchq.model.series import Guard, Series, SeriesEntry
-from patchq.model.words import some
+from patchq.model.words import counted, some
 from patchq.model.workspace import SeriesDirectory
 
 KIND = "backport"
@@ -110,7 +111,7 @@ class Backporter:
         if found.outcome not in _GOOD or (
             found.prerequisites and self._terms.company is PrerequisiteMode.NONE
         ):
-            return Brought(found)
+            return Brought(found, notices=self._in_archive(change))
         written = self._write_all(found, tree, source)
         notices = [*self._variants(written[-1])]
         for patch in written:
@@ -254,6 +255,23 @@ class Backporter:
             hint="There is nothing to backport.",
         )
 
+    def _in_archive(self, change: UpstreamChange) -> tuple[str, ...]:
+        """What tells that a base without history may have a change, altered since."""
+        if self._base.archive is None or change.commit is None:
+            return ()
+        made = self._history.details(change.commit).info.date
+        if made > self._base.date:
+            return ()
+        lander = Lander(
+            self._project, self._base, Between(self._project.store, None, change.parent)
+        )
+        there, total = lander.there(change, self._base.tree)
+        return (
+            f"{change.title} may be in {self._base.name} already, changed since: the commit is "
+            f"older ({made[:10]}), {there} of its {counted(total, 'change')} are there as they "
+            "were, and the archive has no history that could tell",
+        )
+
     def _cherry_pick(self, change: UpstreamChange) -> str:
         """The commit of the base's own branch that names the same pull request, in words."""
         if self._base.archive is not None or not change.pull_requests:
@@ -282,7 +300,11 @@ class Backporter:
             active = self._series.active(always | {guard})
             if guard in always or not active or active[-1].name != patch.name:
                 continue
-            applied = self._stack.try_apply(self._tree(active[:-1]), patch)
+            try:
+                below_it = self._tree(active[:-1])
+            except PatchRefusedError:  # without this patch too: not of its doing
+                continue
+            applied = self._stack.try_apply(below_it, patch)
             if isinstance(applied, Refused):
                 yield f"{patch.name} does not apply with {guard} on: {applied.reason}"
 

@@ -24,6 +24,7 @@ PULL_REFS = "refs/upstream/pull/"
 
 _NUMBER = re.compile(r"#?(\d{1,6})")
 _HEAD = re.compile(r"(?:refs/)?pull/(\d+)(?:/head)?")
+_PARENT = re.compile(r"(.+?)(?:\^|~([0-9]{1,4}))")
 _ID = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -64,6 +65,21 @@ class Sources:
         return Located((self._changes.commit(self._commit(request)),))
 
     def _commit(self, name: str) -> CommitId:
+        """The commit of an id, a base's name, or ``NAME^`` and ``NAME~N`` for a first parent."""
+        if match := _PARENT.fullmatch(name):
+            found = self._commit(match[1])
+            for _ in range(1 if match[2] is None else int(match[2])):
+                found = self._parent(found, name)
+            return found
+        return self._named(name)
+
+    def _parent(self, commit: CommitId, name: str) -> CommitId:
+        parents = self._history.details(commit).info.parents
+        if not parents:
+            raise InputError(f"{name} goes past the first commit, {commit[:12]}")
+        return parents[0]
+
+    def _named(self, name: str) -> CommitId:
         found = self._store.resolve(name) if _ID.fullmatch(name) else None
         if found is None and name in self._project.lock.names:
             found = self._project.lock.base(name).commit
@@ -78,7 +94,11 @@ class Sources:
         first, _, last = request.replace("...", "..").partition("..")
         commits = self._history.between(self._commit(first), self._commit(last))
         if not commits:
-            raise InputError(f"there is no commit in {request}")
+            raise InputError(
+                f"there is no commit in {request}",
+                hint="A..B has the commits of B that A does not have: perhaps the two are the "
+                "wrong way round.",
+            )
         return Located(tuple(map(self._changes.commit, commits)))
 
     def _pull_request(self, number: int) -> Located:
