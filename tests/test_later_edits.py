@@ -65,7 +65,7 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
             POOL,
             FIXED,
             [{POOL_PATH: edited(FIXED, OTHER_FUNCTION)}],
-            f"1 commit edited {POOL_PATH}; `evict` is as it landed",
+            f"1 commit edited {POOL_PATH} outside of `evict`: C1 Edit 1 (#3)",
         ),
         (
             POOL_PATH,
@@ -127,7 +127,7 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
             COUNT + POOL,
             COUNT.replace("4", "8") + POOL,
             [{POOL_PATH: COUNT.replace("4", "8") + POOL + function("last")}],
-            f"1 commit edited {POOL_PATH}; the lines close by are as they landed",
+            f"1 commit edited {POOL_PATH} outside of the lines close by: C1 Edit 1 (#3)",
         ),
         # a file without definitions
         (
@@ -157,13 +157,16 @@ def test_a_side_branch_that_was_merged_later(miniature: MakeMiniature) -> None:
     patch = upstream.patch("v1", {POOL_PATH: FIXED})
     upstream.branch("side", at="v1")
     beside = edited(POOL, ("    pool.settle_drain(batch)\n", "    pool.settle_drain(0)\n"))
-    upstream.commit("Beside it (#3)", {POOL_PATH: beside}, branch="side")
+    side = upstream.commit("Beside it (#3)", {POOL_PATH: beside}, branch="side")
     upstream.commit("Fix it (#2)", {POOL_PATH: FIXED})
     both = FIXED.replace("    pool.settle_drain(batch)\n", "    pool.settle_drain(0)\n")
-    upstream.commit("Merge it (#4)", {POOL_PATH: both}, merges=("side",))
+    merge = upstream.commit("Merge it (#4)", {POOL_PATH: both}, merges=("side",))
     upstream.tag("v2")
     (found,) = shown(judged(upstream, patch).report, EvidenceKind.EDITED_SINCE)
-    assert found.text == f"since then 2 commits edited {POOL_PATH}; `evict` is as it landed"
+    assert found.text == (
+        f"since then 2 commits edited {POOL_PATH} outside of `evict`: "
+        f"{merge[:9]} Merge it (#4), {side[:9]} Beside it (#3)"
+    )
 
 
 def test_it_is_in_every_report_and_kept(patchq: CommandLine, miniature: MakeMiniature) -> None:

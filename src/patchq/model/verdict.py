@@ -84,6 +84,7 @@ class EvidenceKind(Enum):
     PREDICATE = "predicate"
     UNDONE = "undone"
     EDITED_SINCE = "edited-since"
+    MENTIONED_SINCE = "mentioned-since"
     REQUIRES = "requires"
     NOT_COVERED = "not-covered"
     STILL_NEEDED = "still-needed"

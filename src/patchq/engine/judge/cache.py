@@ -26,7 +26,7 @@ from patchq.model.verdict import (
 )
 from patchq.model.workspace import Workspace
 
-RULES = 71
+RULES = 72
 """Raised with every change that may give another verdict, so that kept ones are found anew."""
 
 VerdictCache = KeptAnswers[Mapping[str, Judgement]]

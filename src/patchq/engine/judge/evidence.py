@@ -11,7 +11,7 @@ from patchq.engine.judge.landing.hunk_history import HunkHistory, LandedState
 from patchq.engine.judge.landing.moved_removals import StillThere
 from patchq.engine.judge.landing.unused import UnusedName
 from patchq.engine.judge.since.build_files import LeftBuild
-from patchq.engine.judge.since.later_edits import LaterCommits, LaterEdits
+from patchq.engine.judge.since.later_edits import LaterCommits
 from patchq.engine.judge.unreferenced import LostReference
 from patchq.engine.series.hunks import Unit, locate
 from patchq.engine.workspace.upstream_range import UpstreamRange
@@ -21,11 +21,9 @@ from patchq.git.objects import GITLINK_MODE, Entry
 from patchq.model.diff import FileChange
 from patchq.model.diff_layout import split_lines
 from patchq.model.verdict import Evidence, EvidenceKind
-from patchq.model.words import counted, some
+from patchq.model.words import some
 
 _TAKEN = (LandedState.UNDONE, LandedState.HALF, LandedState.GONE)
-_SUBJECT = 50
-"""So long is the subject of a commit that is only mentioned."""
 
 
 class EvidenceMaker:
@@ -174,51 +172,6 @@ class EvidenceMaker:
             text = f"rewrote{', moved or removed' if is_open else ''} lines of {_hunks(group)}"
             evidence.append(self._ended(EvidenceKind.CONFLICTING_CHANGE, text, commit, group))
         return tuple(evidence)
-
-    def edited_since(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> tuple[Evidence, ...]:
-        """What upstream did to the files that ``trails`` landed in: a piece of evidence a file, one
-        a commit for those left alone, and where they went."""
-        evidence, alone = list[Evidence](), dict[tuple[str, bool], tuple[CommitInfo, list[str]]]()
-        kind = EvidenceKind.EDITED_SINCE
-        for item in self._later.find(trails):
-            if item.commits:
-                text = f"since then {self._edits(item)}"
-                evidence.append(self._span.evidence(kind, text, item.landed, paths=(item.file,)))
-            else:
-                place = facts.placements[item.file].new
-                is_there = facts.entries.get(item.file) is not None
-                name = f"{item.file} ({place} now)" if place not in (None, item.file) else item.file
-                key = item.landed.oid, is_there
-                alone.setdefault(key, (item.landed, []))[1].append(name)
-        for (_, are_there), (commit, files) in alone.items():
-            text = f"since then no commit edited {some(files)}"
-            if not are_there:
-                text = f"since then no commit brought {some(files)} back"
-            evidence.append(self._span.evidence(kind, text, commit, paths=tuple(files)))
-        return (*evidence, *self.moves(facts))
-
-    def _edits(self, found: LaterEdits) -> str:
-        many = counted(len(found.commits), "commit")
-        names = "`, `".join(found.names or ())
-        where = f"`{names}`" if names else "the lines close by"
-        if found.names is None:
-            words = f"{many} edited {found.file}"
-        elif not found.inside:
-            are = "are as they" if len(found.names) != 1 else "is as it"
-            return f"{many} edited {found.file}; {where} {are} landed"
-        elif found.inside == found.commits:
-            words = f"{many} edited {where} in {found.file}"
-        else:
-            words = f"{many} edited {found.file}, {len(found.inside)} of them {where}"
-        return f"{words}: {some([self._commit(commit) for commit in found.inside])}"
-
-    def _commit(self, commit: CommitInfo) -> str:
-        """A commit in a few words."""
-        pr = self._span.pull_request(commit)
-        number = f" (#{pr})" if pr else ""
-        subject = commit.subject.removesuffix(f"(#{pr})").rstrip()
-        short = subject if len(subject) <= _SUBJECT else f"{subject[: _SUBJECT - 1].rstrip()}…"
-        return f"{commit.oid[:9]} {short}{number}"
 
     def _ended(
         self, kind: EvidenceKind, text: str, commit: CommitInfo | None, group: Sequence[HunkHistory]

@@ -23,6 +23,7 @@ from patchq.engine.judge.landing.hunk_history import (
     HunkHistory,
     LandedState,
 )
+from patchq.engine.judge.later_evidence import LaterEvidence
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
@@ -71,6 +72,7 @@ class Judge:
         self._walker = HistoryWalker(span)
         self._hidden = HiddenLandings(span, self._walker)
         self._evidence = EvidenceMaker(span)
+        self._later = LaterEvidence(span)
         self._in_effect = InEffect(span, self._evidence)
         self._gone = GoneCode(span)
         self._carrier = Carrier(stack, span.store.mailer, self._objects)
@@ -281,7 +283,11 @@ class Judge:
         if not all(trail.has_landed for trail in trails):
             return None
         hunks = trail_outcomes(trails, facts)
-        evidence = self._evidence.merged(trails) + self._evidence.edited_since(trails, facts)
+        evidence = (
+            *self._evidence.merged(trails),
+            *self._later.find(trails, facts),
+            *self._evidence.moves(facts),
+        )
         return Judgement(self._report(facts, Verdict.UPSTREAMED, hunks=hunks, evidence=evidence))
 
     # -- shared ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from patchq.engine.workspace.pull_requests import PullRequests
+from patchq.git.changed_lines import ChangedLines
 from patchq.git.history import CommitInfo, narrow
 from patchq.git.process import require_version
 from patchq.git.renames import RenameMap
@@ -211,6 +212,18 @@ class UpstreamRange:
         reached = frozenset(found)
         self._lines.keep((start, back), reached)
         return reached
+
+    def after(self, commit: CommitInfo) -> tuple[CommitId, ...]:
+        """The commits between the bases, newest first, that ``commit`` has not in its history."""
+        if commit.oid not in self._parents:
+            return tuple(self._parents)
+        before = self._reached(commit.oid, back=True)
+        return tuple(oid for oid in self._parents if oid not in before)
+
+    @cached_property
+    def changed_lines(self) -> ChangedLines:
+        """The lines that the commits between the bases changed."""
+        return ChangedLines(self.store.git)
 
     def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each commit."""

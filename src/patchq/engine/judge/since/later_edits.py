@@ -64,8 +64,8 @@ class LaterCommits:
             elif (before := entry_before(self._objects, step, path)) != now:
                 edits.append((step.commit, before, now))
         units = [trail.unit for trail in group]
-        names = self._names(path, units, then) if edits else None
-        if names is None:
+        names = self._names(path, units, then)
+        if not edits or names is None:
             inside = [commit for commit, _, _ in edits]
         elif names:
             texts = _Definitions(path)

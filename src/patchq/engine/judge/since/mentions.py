@@ -1,0 +1,252 @@
+"""What upstream did elsewhere, since lines landed, to lines that say the names that stand for them.
+
+A caller may import another function of the name, a build file may take the source out of a list, a
+compiler get a ``-D`` of it: no rule sees all of that, so a reviewer is told which commits to look
+at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from patchq.engine.judge.landing.file_lines import FileLines
+from patchq.engine.judge.landing.hunk_history import HunkHistory
+from patchq.engine.judge.landing.unused import lines_added
+from patchq.engine.judge.since.later_edits import LaterEdits
+from patchq.engine.languages.named import tail
+from patchq.engine.languages.tokens import KEYWORDS, Family, family
+from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.git.changed_lines import ChangedFile
+from patchq.git.history import CommitInfo
+from patchq.git.objects import Objects
+from patchq.model.ids import CommitId
+
+MOST_COMMITS = 20
+"""A name that more commits change lines of says nothing of one of them."""
+_MOST_NAMES = 10
+_MOST_READ = 4000
+"""Of so many commits the changed lines are read, the newest first."""
+_OF_DIRECTORY = frozenset(
+    {"__init__.py", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "Makefile.am"}
+    | {"Kconfig", "meson.build", "BUILD", "BUILD.bazel", "SConscript", "mod.rs", "Dockerfile"}
+)
+"""Files of that name go by that of their directory."""
+_SYNTAX = re.compile(
+    r"name|run|uses|with|env|if|on|jobs|steps|needs|services|build|else|try|finally|default|public"
+    r"|private|protected"
+)
+"""Words before a colon that name nothing of one's own."""
+_TEST = re.compile(r"(?:^|[/_.])tests?(?:[/_.]|$)", re.IGNORECASE)
+"""In a test nothing else needs the names."""
+_DUNDER = re.compile(r"__\w+__")
+_SAYS = re.compile(r"[\w.+-]*\w")
+_DEFINES = re.compile(
+    rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)"
+    rb"|\s*#\s*define\s+(\w+)"
+    rb"|(?i:\s*(?:option|set|add_library|add_executable|add_custom_target|function|macro)\s*\()\s*(\w[\w.-]*)"
+    rb"|(?:ENV|ARG)\s+(\w+)"
+    rb"|\s*(?:export\s+|declare\s+-\w+\s+)?([A-Za-z_]\w*)\s*(?::[^=:]+)?[:?+]?=(?!=)"
+    rb"|\s*(?:-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*:(?:\s|$)"
+    rb"|.*[\"'](--[a-z][\w-]+)[\"']"
+)
+"""What a line defines: a macro, a variable, an option, a target, a key."""
+_USES = re.compile(rb"\b(?:[A-Za-z_]\w+(?=\s*\()|[A-Z_][A-Z\d_]{2,})\b")
+_NO_CODE = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A commit that changed lines with ``names`` in ``files``; ``beside`` such lines in all.
+
+    ``rank`` is the place of the first of its names among those that were looked for.
+    """
+
+    commit: CommitInfo
+    names: tuple[str, ...]
+    files: tuple[str, ...]
+    beside: bool
+    rank: int
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """Who spoke of what landed together with ``landed``: by the first of its names that they say,
+    newest first; behind them those who only changed what stands beside such lines.
+
+    ``names`` were looked for, but for the ``common`` ones, which too many commits say, and for
+    ``unasked`` more; in ``unread`` commits, the oldest, none was. ``own`` are the commits that say
+    one in the very files.
+    """
+
+    landed: CommitInfo
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+    common: tuple[str, ...]
+    unasked: int
+    unread: int
+    elsewhere: tuple[Mention, ...]
+    own: frozenset[CommitId]
+
+
+class LaterMentions:
+    """Finds them on one span."""
+
+    def __init__(self, span: UpstreamRange):
+        self._span = span
+        self._objects = span.store.objects
+
+    def find(
+        self,
+        trails: Sequence[HunkHistory],
+        edits: Sequence[LaterEdits],
+        places: Mapping[str, str | None],
+    ) -> Iterator[Mentions]:
+        """What was said since ``trails`` landed, by commit; ``edits`` were made in their files,
+        whose paths on the new base are ``places``."""
+        groups: dict[CommitId, list[HunkHistory]] = {}
+        for trail in trails:
+            if trail.landed is not None:
+                groups.setdefault(trail.landed.oid, []).append(trail)
+        for group in groups.values():
+            landed = group[0].landed
+            assert landed is not None
+            files = [edit for edit in edits if edit.landed.oid == landed.oid]
+            yield self._since(landed, _names(files, group, self._objects), group, places)
+
+    def _since(
+        self,
+        landed: CommitInfo,
+        names: Collection[tuple[str, ...]],
+        group: Sequence[HunkHistory],
+        places: Mapping[str, str | None],
+    ) -> Mentions:
+        after = self._span.after(landed)
+        order = {oid: place for place, oid in enumerate(after[:_MOST_READ])}
+        own = {path for trail in group for path in trail.unit.paths}
+        own |= {place for path in own if (place := places.get(path))}
+        of_files = {choices for path in own for choices in _of_file(path)}
+        searched, common = list[str](), list[str]()
+        found: dict[CommitId, list[tuple[int, str, ChangedFile]]] = {}
+        said: set[CommitId] = set()
+        for choices in list(names)[:_MOST_NAMES]:
+            for name in choices:
+                changes = self._changes(name, order)
+                if changes is not None:
+                    searched.append(name)
+                    break
+                common.append(name)
+            else:
+                continue
+            for change in changes:
+                if own.isdisjoint((change.old, change.new)):
+                    told = len(searched), name, change
+                    found.setdefault(change.commit.oid, []).append(told)
+                elif not change.beside and choices not in of_files:
+                    said.add(change.commit.oid)
+        mentions = [_mention(changes) for changes in found.values()]
+        mentions.sort(key=lambda each: (each.beside, each.rank, order[each.commit.oid]))
+        return Mentions(
+            landed,
+            tuple(dict.fromkeys(trail.unit.file for trail in group)),
+            tuple(searched),
+            tuple(common),
+            max(len(names) - _MOST_NAMES, 0),
+            max(len(after) - _MOST_READ, 0),
+            tuple(mentions),
+            frozenset(said),
+        )
+
+    def _changes(self, name: str, commits: Collection[CommitId]) -> list[ChangedFile] | None:
+        """Where ``commits`` changed lines with a name; None if too many did."""
+        found, by = list[ChangedFile](), set[CommitId]()
+        for change in self._span.changed_lines.saying(name.encode(), commits):
+            found.append(change)
+            by.add(change.commit.oid)
+            if len(by) > MOST_COMMITS:
+                return None
+        return found
+
+
+def _mention(changes: Sequence[tuple[int, str, ChangedFile]]) -> Mention:
+    beside = all(change.beside for *_, change in changes)
+    told = [each for each in changes if beside or not each[2].beside]
+    return Mention(
+        changes[0][2].commit,
+        tuple(dict.fromkeys(name for _, name, _ in told)),
+        tuple(dict.fromkeys(change.path for *_, change in told)),
+        beside,
+        min(rank for rank, *_ in told),
+    )
+
+
+def _names(
+    edits: Iterable[LaterEdits], group: Iterable[HunkHistory], objects: Objects
+) -> dict[tuple[str, ...], None]:
+    """The names that stand for what landed, each with those to ask for if it is too common: of
+    the definitions that the lines are in, of the files, of what the lines define, and in C of what
+    they use and a macro may remake."""
+    around, files, defined, used = (dict[tuple[str, ...], None]() for _ in range(4))
+    for edit in edits:
+        files.update(dict.fromkeys(_of_file(edit.file)))
+        if not _TEST.search(edit.file):
+            around.update({(part,): None for name in edit.names or () for part in _parts(name)})
+    for trail in group:
+        path = trail.unit.paths[-1]
+        if _TEST.search(path):
+            continue
+        lines, added = lines_added(trail, path, objects)
+        for number in added or range(max(added.start - 1, 0), added.start + 1):
+            names = lines.names.written_out(number)
+            around.update({(name,): None for name in names if _SAYS.fullmatch(name)})
+        defined.update({(name,): None for number in added for name in _defined(lines, number)})
+        if lines.kind is Family.C:
+            used.update({(name,): None for number in added for name in _used(lines[number])})
+    return {**around, **files, **defined, **used}
+
+
+def _of_file(path: str) -> Iterator[tuple[str, ...]]:
+    """Its name without the ending, which the whole one has in it; for what is compiled, that of the
+    directory too, which a build takes in."""
+    file = PurePosixPath(path)
+    if file.name in _OF_DIRECTORY:
+        if file.parent.name:
+            yield (file.parent.name,)
+        return
+    stem = file.name.partition(".")[0]
+    if not stem or stem in _OF_DIRECTORY:
+        yield (file.name,)
+    else:
+        yield (stem, file.name) if stem != file.name else (stem,)
+    if family(path) is Family.C and file.parent.name:
+        yield (file.parent.name,)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """A definition and what it is in, bare; one that Python calls by itself goes by its class."""
+    return (part for part in reversed(tail(name)) if part and not _DUNDER.fullmatch(part))
+
+
+def _used(line: bytes) -> Iterator[str]:
+    """What a line of C calls, and the names in it that look like macros."""
+    for match in _USES.finditer(_NO_CODE.sub(b"", line)):
+        name = match[0].decode()
+        if match[0] not in KEYWORDS:
+            yield name
+
+
+def _defined(lines: FileLines, number: int) -> Iterator[str]:
+    """What a line defines for others, for all that is known: no variable of a function."""
+    match = _DEFINES.match(lines.raw[number])
+    name = next(filter(None, match.groups()), b"").decode(errors="replace") if match else ""
+    if not name or _SYNTAX.fullmatch(name):
+        return
+    if lines.kind is Family.C and not lines.bare[number].startswith(b"#"):
+        return
+    if lines.kind is Family.PYTHON and not name.startswith("-"):
+        around = next(lines.above(number), None)
+        if around is not None and not lines.bare[around].startswith(b"class "):
+            return
+    yield name

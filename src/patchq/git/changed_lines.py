@@ -1,0 +1,156 @@
+"""What commits changed, as text to be searched for words.
+
+git would have to make the differences anew for each word (git-log(1), ``-G``); here it makes those
+of each commit once, for all that is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from patchq.git.history import CommitInfo
+from patchq.git.process import Git
+from patchq.model.diff_paths import as_text, unquoted
+from patchq.model.ids import CommitId, commit_id, commit_ids, tree_id
+
+_HEAD = b"\x01%H%x00%P%x00%T%x00%cI%x00%s%x00"
+_FILE = b"\ndiff --"
+_HUNK = b"\n@@"
+_HUNKS = re.compile(rb"^(?=@@)", re.MULTILINE)
+_LARGEST = "1m"
+"""A file as large as this is data, and its lines are not read."""
+_NAME = re.compile(rb"^(?:---|\+\+\+) ([^\n\t]*)", re.MULTILINE)
+_SWITCHES = re.compile(
+    rb"\s*(?:#\s*(?:if|el|endif)|<<|[}\s]*(?i:if|el|elif|elseif|else|endif|fi|while|until|for|return|exit"
+    rb"|goto|break|continue|raise|throw|switch|case|with|try)\b)|.*(?:/\*|\*/|\"\"\"|'''|<<|\\$)"
+)
+"""What may switch lines off that stay as they are."""
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file in which ``commit`` changed lines that say a word; ``old`` and ``new`` are its names.
+
+    If it is only ``beside``, such lines stayed as they are, and what may switch them off was
+    changed next to them.
+    """
+
+    commit: CommitInfo
+    old: str | None
+    new: str | None
+    beside: bool
+
+    @property
+    def path(self) -> str:
+        """Where the file is, or was."""
+        return self.new or self.old or ""
+
+
+class ChangedLines:
+    """Those of commits, each of which is read once."""
+
+    def __init__(self, git: Git):
+        self._git = git
+        self._texts: list[_Text] = []
+        self._read: set[CommitId] = set()
+
+    def saying(self, word: bytes, commits: Collection[CommitId]) -> Iterator[ChangedFile]:
+        """Where ``commits`` changed lines with ``word``, which no letter, digit or underscore may
+        stand beside, but for the ``-D`` of a compiler."""
+        self._have(commits)
+        for text in self._texts:
+            yield from text.saying(word, commits)
+
+    def _have(self, commits: Iterable[CommitId]) -> None:
+        fresh = [commit for commit in commits if commit not in self._read]
+        if not fresh:
+            return
+        output = self._git.run(
+            *("-c", f"core.bigFileThreshold={_LARGEST}"),
+            *("diff-tree", "--stdin", "-r", "--root", "-p", "--cc", "-U3", "-M"),
+            *("--no-rename-empty", "--no-ext-diff", "--no-textconv", "--no-color"),
+            f"--format={_HEAD.decode()}",
+            stdin="".join(f"{commit}\n" for commit in fresh).encode(),
+        ).stdout
+        self._texts.append(_Text(b"\n" + output))
+        self._read.update(fresh)
+
+
+class _Text:
+    """What git says of commits."""
+
+    def __init__(self, text: bytes):
+        self._text = text
+        self._commits = list(_commits(text))
+        self._starts = [start for start, _ in self._commits]
+
+    def saying(self, word: bytes, wanted: Collection[CommitId]) -> Iterator[ChangedFile]:
+        places = [n for n, (_, each) in enumerate(self._commits) if each.oid in wanted]
+        pattern = re.compile(rb"(?:(?<!\w)|(?<=-D))" + re.escape(word) + rb"(?!\w)")
+        text = self._text
+        limit = self._end(places[-1]) if places else 0
+        at = text.find(word, 0, limit)
+        while at >= 0:
+            number = bisect_right(self._starts, at) - 1
+            begin, end = self._starts[number], self._end(number)
+            place = bisect_left(places, number)
+            if places[place] != number:
+                end = self._starts[places[place]]
+            elif pattern.match(text, at):
+                first, last = text.rfind(_FILE, begin, at), text.find(_FILE, at, end)
+                end = end if last < 0 else last
+                body = text.find(_HUNK, max(first, begin), end)
+                found = None
+                if first >= 0 and body >= 0:
+                    found = _read(text[first:body], text[body + 1 : end], pattern)
+                if found is not None:
+                    yield ChangedFile(self._commits[number][1], *found)
+            else:
+                end = at + 1
+            at = text.find(word, end, limit)
+
+    def _end(self, number: int) -> int:
+        after = number + 1
+        return self._starts[after] if after < len(self._starts) else len(self._text)
+
+
+def _commits(text: bytes) -> Iterator[tuple[int, CommitInfo]]:
+    at = text.find(b"\n\x01")
+    while at >= 0:
+        head = text[at + 2 : text.index(b"\0\n", at)]
+        oid, parents, tree, date, subject = head.decode(errors="replace").split("\0")
+        yield (
+            at,
+            CommitInfo(commit_id(oid), commit_ids(parents.split()), tree_id(tree), date, subject),
+        )
+        at = text.find(b"\n\x01", at + 1)
+
+
+def _read(
+    head: bytes, hunks: bytes, pattern: re.Pattern[bytes]
+) -> tuple[str | None, str | None, bool] | None:
+    """The names of a file, and whether its lines with the word stayed; None if none is near."""
+    beside = False
+    for hunk in _HUNKS.split(hunks):
+        wide = max(len(hunk) - len(hunk.lstrip(b"@")) - 1, 1)  # one mark a line for each parent
+        lines = hunk.split(b"\n")[1:]
+        sides = (b"+" * wide, b"-" * wide)
+        changed = [line[wide:] for line in lines if line[:wide] in sides]
+        if any(map(pattern.search, changed)):
+            return *_names(head), False
+        beside = beside or (
+            any(map(_SWITCHES.match, changed))
+            and any(pattern.search(line, wide) for line in lines if line[:wide].isspace())
+        )
+    return (*_names(head), True) if beside else None
+
+
+def _names(head: bytes) -> tuple[str | None, str | None]:
+    old, new, *_ = (
+        None if name == b"/dev/null" else unquoted(as_text(name)).partition("/")[2]
+        for name in _NAME.findall(head)
+    )
+    return old, new
