@@ -106,25 +106,8 @@ class EvidenceMaker:
             text = f"{count} of {total} hunks are in {self._span.new.name}"
             if commit is None:
                 text += " (no commit between the bases shows where they came in)"
-            elif all(trail.fate is LandedState.GONE for trail in group):
-                text = f"{count} of {total} hunks landed here; they were removed again"
-            elif any(trail.fate in (LandedState.HALF, LandedState.GONE) for trail in group):
-                text = f"{count} of {total} hunks landed here; part was removed again"
-            elif any(trail.fate is LandedState.OVERRULED for trail in group):
-                text = (
-                    f"{count} of {total} hunks landed here; "
-                    "lines of theirs may do nothing any more, or not in every case"
-                )
-            elif modes := _modes(group, f"in {self._span.new.name}"):
-                text = f"{count} of {total} hunks landed here; {modes}"
-            elif any(t.once_landed and t.fate is LandedState.ELSEWHERE for t in group):
-                text = f"{count} of {total} hunks landed here; what they remove exists elsewhere"
-            elif any(trail.once_landed for trail in group):
-                text = f"{count} of {total} hunks landed here; their lines were rewritten since"
-            elif any(trail.end is not MergeState.EMPTY for trail in group):
-                edited = any(item.commits for item in self._later.find(group))
-                more = "; upstream edited the lines since" if edited else ", beside other edits"
-                text = f"{count} of {total} hunks landed here{more}"
+            elif then := _then(group, self._span.new.name, self._later):
+                text = f"{count} of {total} hunks landed here{then}"
             files = tuple(dict.fromkeys(trail.unit.file for trail in group))
             evidence.append(self._span.evidence(EvidenceKind.MERGED, text, commit, paths=files))
         return tuple(evidence)
@@ -306,6 +289,27 @@ def _hunks(trails: Iterable[HunkHistory]) -> str:
 
 def hunk_words(trail: HunkHistory) -> str:
     return unit_words(trail.unit)
+
+
+def _then(group: Sequence[HunkHistory], base: str, later: LaterCommits) -> str:
+    """What became by ``base`` of hunks that one commit brought in; empty if they are as landed."""
+    fates = {trail.fate for trail in group}
+    if fates == {LandedState.GONE}:
+        return "; they were removed again"
+    if fates & {LandedState.HALF, LandedState.GONE}:
+        return "; part was removed again"
+    if LandedState.OVERRULED in fates:
+        return "; lines of theirs may do nothing any more, or not in every case"
+    if modes := _modes(group, f"in {base}"):
+        return f"; {modes}"
+    if any(trail.once_landed and trail.fate is LandedState.ELSEWHERE for trail in group):
+        return "; what they remove exists elsewhere"
+    if any(trail.once_landed for trail in group):
+        return "; their lines were rewritten since"
+    if all(trail.end is MergeState.EMPTY for trail in group):
+        return ""
+    edited = any(item.commits for item in later.find(group))
+    return "; upstream edited the lines since" if edited else ", beside other edits"
 
 
 def unit_words(unit: Unit) -> str:

@@ -7,7 +7,7 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
@@ -171,22 +171,30 @@ class Judge:
         if ruled is not None:
             return ruled
         twice = list(duplicates(self._span, units, states, facts))
+        trails, standing = self._follow(units, states, facts)
         if twice:
             places = {place for place, _ in twice}
             carried = carried_outcomes(facts, self._objects, upstream)
             hunks = conflicting(carried, lambda hunk: (hunk.file, hunk.index) in places)
-            trails, _ = self._follow(units, states, facts)
             landed = self._evidence.merged(trails)
             verdict = Verdict.SUPERSEDED if landed else Verdict.CONFLICT
             evidence = tuple(item for _, item in twice) + landed + self._evidence.moves(facts)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
-        trails, standing = self._follow(units, states, facts)
         if standing or any(trail.fate in _NOT_IN_EFFECT for trail in trails):
             hunks = trail_outcomes(trails, facts)
             landed = self._evidence.merged(trails) + self._evidence.undone(trails)
             evidence = standing + landed + self._evidence.moves(facts)
             verdict = unsettled(trails)
             return Judgement(self._report(facts, verdict, hunks=hunks, evidence=evidence))
+        return self._judge_carried(facts, upstream, trails)
+
+    def _judge_carried(
+        self,
+        facts: CaseFacts,
+        upstream: Collection[tuple[str, int]],
+        trails: Sequence[HunkHistory],
+    ) -> Judgement:
+        """The judgement on a patch that merges, and of which the hunks ``upstream`` have landed."""
         rewritten = self._carry(facts)
         evidence = self._evidence.moves(facts)
         if upstream:
