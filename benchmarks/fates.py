@@ -27,6 +27,7 @@ from scratch import TAGS, Scratch, judge_each, rebase
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch
 
@@ -124,7 +125,7 @@ def _options() -> argparse.Namespace:
 
 
 def _judge(project: Project, options: argparse.Namespace, fates: Sequence[Fate]) -> dict[str, Any]:
-    span = project.upstream_range(options.old, options.new)
+    span = upstream_range(project, options.old, options.new)
     bench = Bench(project, options.old, options.new)
     code = CodeProbes(span, options.seed)
     commits = CommitProbes(span, options.future, options.seed)

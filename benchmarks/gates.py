@@ -18,6 +18,7 @@ from pathlib import Path
 from scratch import Scratch
 
 from patchq.engine.release.gates import GateReader, compare_gates
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import Where
 from patchq.model.release import ANSWER_WORDS
 from patchq.model.settings import read_settings
@@ -36,7 +37,7 @@ def main() -> int:
         project = replace(project, settings=settings)
         reader = GateReader(project, facts)
         start = time.monotonic()
-        changes = compare_gates(project.upstream_range("v0.5.17", "v0.5.18"), reader)
+        changes = compare_gates(upstream_range(project, "v0.5.17", "v0.5.18"), reader)
         seconds = time.monotonic() - start
         gates = reader.gates(project.lock.base("v0.5.18"))
     counts = Counter(ANSWER_WORDS[gate.answer] for gate in gates)

@@ -26,7 +26,7 @@ from scratch import TAGS, Scratch, judge_each
 from patchq.engine.rebase.retired import is_needed_again
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.model.patch import Patch
 from patchq.model.verdict import ACTIONS, Action, EvidenceKind, PatchReport, Verdict
 
@@ -101,7 +101,7 @@ def _answers(project: Project, old: str, new: str, cases: Sequence[Case]) -> lis
     """What the engine and git's own means say of each case."""
     patches = [case.patch for case in cases]
     judged = judge_each(project, old, new, patches)
-    span = project.upstream_range(old, new)
+    span = upstream_range(project, old, new)
     stack = Stack(span.store)
     with tempfile.TemporaryDirectory(prefix="patchq-peers-") as index:
         peers = Peers(span, Path(index))
@@ -120,7 +120,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="patchq-labelled-") as root:
         scratch = Scratch(Path(root), options.upstream, tuple(options.tags or TAGS))
         project = scratch.project()
-        span = project.upstream_range(options.old, options.new)
+        span = upstream_range(project, options.old, options.new)
         start = time.perf_counter()
         cases = list({case.patch.name: case for case in _make(span, options)}.values())
         answers = _answers(project, options.old, options.new, cases)

@@ -13,6 +13,7 @@ from patchq.engine.judge.judgement import Judgement
 from patchq.engine.rebase.rebase import Rebased, rebase_series
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import UpstreamError, Where
 from patchq.git.lender import Lender, find_lender
 from patchq.git.store import Store, open_store
@@ -73,7 +74,7 @@ def rebase(
 ) -> Rebased:
     """Judge ``patches``, a series on ``old``, on ``new``, in up to ``jobs`` processes."""
     verdicts = kept_verdicts(project.workspace)
-    span, series = project.upstream_range(old, new), series_of(old, patches)
+    span, series = upstream_range(project, old, new), series_of(old, patches)
     return rebase_series(span, series, {}, verdicts, jobs=jobs)
 
 
@@ -81,7 +82,7 @@ def judge_each(
     project: Project, old: str, new: str, patches: Sequence[Patch]
 ) -> dict[str, Judgement]:
     """Judge each of ``patches`` (by name) alone; what can be looked up for all at once is."""
-    span = project.upstream_range(old, new)
+    span = upstream_range(project, old, new)
     stack = Stack(project.store)
     judge = Judge(span, stack, {path for patch in patches for path in patch.paths})
     return {

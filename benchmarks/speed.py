@@ -35,7 +35,7 @@ from scratch import Scratch, rebase
 from patchq.engine.rebase.rebase import Rebased
 from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.git.history import CommitInfo, History
 from patchq.git.mail import Mailer
 from patchq.model.ids import TreeId, commit_id
@@ -97,7 +97,7 @@ def main() -> int:
     with _room(options.tmpfs) as root:
         scratch = Scratch(root / "workspace", options.upstream)
         project = scratch.project()
-        span = project.upstream_range(options.old, options.new)
+        span = upstream_range(project, options.old, options.new)
         small = [read_patch(path.name, path.read_bytes()) for path in _files(options.series)]
         kinds: dict[str, Callable[[], Sequence[Patch]]] = {
             f"the patches of {options.series.name}": lambda: small,

@@ -19,6 +19,7 @@ from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import absent, below
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import InputError
 from patchq.model.nearest import did_you_mean
 from patchq.model.patch_names import meant_name
@@ -128,7 +129,7 @@ class _Port:
         self._defaults = project.settings.default_guards
         self._source = source
         self._target = target
-        self._span = project.upstream_range(source.tag, target.tag)
+        self._span = upstream_range(project, source.tag, target.tag)
         base = project.lock.base(target.tag)
         self._restacker = Restacker(project.store, base, self._defaults)
         self._stack = self._restacker.stack

@@ -18,7 +18,7 @@ from patchq.engine.series.continuity import ages, gaps, port_command
 from patchq.engine.series.variants import moved_recipe
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.errors import InputError, Where
 from patchq.model.lock import Base
 from patchq.model.patch import Patch
@@ -80,7 +80,7 @@ def judge_series(
     """
     if source == onto:
         raise InputError(f"the series is on {onto} already; name another base")
-    span = project.upstream_range(source, onto)
+    span = upstream_range(project, source, onto)
     directory = project.workspace.load(source)
     cache = kept_verdicts(project.workspace)
     solver = Solver(decisions, Resolutions(project.workspace, project.store.objects))

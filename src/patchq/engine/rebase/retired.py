@@ -15,6 +15,7 @@ from patchq.engine.judge.judgement import Judgement
 from patchq.engine.judge.placed import PlaceJudge
 from patchq.engine.series.stack import PatchRefusedError, Stack, absent, below
 from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import PatchqError
 from patchq.model.ids import TreeId
 from patchq.model.patch import Patch, read_patch
@@ -94,7 +95,7 @@ def _judge(
         return None
     try:
         patch = read_patch(record.name, record.content, strip=record.strip)
-        span = project.upstream_range(record.base, onto)
+        span = upstream_range(project, record.base, onto)
     except PatchqError:
         return None
     stack = Stack(project.store)

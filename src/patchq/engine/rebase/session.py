@@ -45,6 +45,7 @@ from patchq.engine.series.stack import Stack
 from patchq.engine.workspace.kept_aside import keep_aside, kept_aside
 from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.transaction import Transaction
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import FindingsError, InputError, PatchqError, Where
 from patchq.git.process import GitFailedError
 from patchq.git.store import Store
@@ -396,7 +397,7 @@ def _resolved(
     stack = Stack(store)
     name = collision.case.patch.name
     patch = patch_to(store, stack, collision, tree)
-    span = project.upstream_range(operation.source, operation.onto)
+    span = upstream_range(project, operation.source, operation.onto)
     content = SpanPredicates(span).followed(patch).raw
     changed = store.objects.changed(collision.case.ours, tree)
     kept = remember(collision, tree, changed, store.objects, onto=operation.onto)

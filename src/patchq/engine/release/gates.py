@@ -11,7 +11,7 @@ from pathspec import GitIgnoreSpec
 from patchq.engine.languages.conditions import Condition, python_conditions
 from patchq.engine.languages.macro_conditions import macro_conditions
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.errors import InputError
 from patchq.git.history import CommitInfo
 from patchq.git.search import files_with_words
@@ -55,7 +55,7 @@ def read_gates(
     reader = GateReader(project, facts)
     found = reader.gates(base)
     changes = (
-        compare_gates(project.upstream_range(since, tag), reader) if since is not None else None
+        compare_gates(upstream_range(project, since, tag), reader) if since is not None else None
     )
     return GateAnswer(tag, facts.target, found, changes)
 

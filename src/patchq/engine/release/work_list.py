@@ -21,7 +21,7 @@ from patchq.engine.verify.facts import recipe_on, with_facts
 from patchq.engine.verify.verify import verify_series
 from patchq.engine.workspace.live import with_needed
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.errors import InputError, PatchqError, UnavailableError
 from patchq.model.pins import PinState, compare_pin
 from patchq.model.release import (
@@ -80,7 +80,7 @@ def judge_release(
     if onto in workspace.series_names():  # what was decided there counts, not the forecast
         decided = as_decided(workspace, judged.report, workspace.load(onto))
         judged = replace(judged, report=with_needed(project, decided))
-    builder = _Builder(project, project.upstream_range(series, onto), judged)
+    builder = _Builder(project, upstream_range(project, series, onto), judged)
     items = tuple(builder.items())
     order = list(WorkSection)
     work = WorkList(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.errors import InputError
 from patchq.git.store import Store
 from patchq.model.lock import Lock
@@ -26,10 +25,6 @@ class Project:
     def cache(self) -> Path:
         """Where answers are kept that can be had again."""
         return self.workspace.cache_dir
-
-    def upstream_range(self, old: str, new: str) -> UpstreamRange:
-        """The way from one locked base to another."""
-        return UpstreamRange(self, self.lock.base(old), self.lock.base(new))
 
     def series_before(self, onto: str) -> str:
         """The newest series strictly before ``onto`` in the lock's order.

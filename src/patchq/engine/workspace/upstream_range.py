@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from patchq.engine.workspace.project import Project
 from patchq.engine.workspace.pull_requests import PullRequests
 from patchq.git.changed_lines import ChangedLines
 from patchq.git.history import CommitInfo, narrow
@@ -21,9 +22,6 @@ from patchq.model.ids import CommitId
 from patchq.model.lock import Base
 from patchq.model.verdict import Evidence, EvidenceKind
 from patchq.recent import Recent
-
-if TYPE_CHECKING:
-    from patchq.engine.workspace.project import Project
 
 _WORD = re.compile(rb"\w\w+")
 _FEW = 4
@@ -346,6 +344,11 @@ class UpstreamRange:
     @cached_property
     def _logs(self) -> dict[frozenset[str], tuple[CommitInfo, ...]]:
         return {}
+
+
+def upstream_range(project: Project, old: str, new: str) -> UpstreamRange:
+    """The way from one locked base to another."""
+    return UpstreamRange(project, project.lock.base(old), project.lock.base(new))
 
 
 def _name(kept: Any) -> list[str | None]:

@@ -19,7 +19,7 @@ from patchq.engine.series.restack import Restacker, Work
 from patchq.engine.series.stack import PatchRefusedError, Stack, absent, absent_words, below
 from patchq.engine.workspace.kept_aside import kept_aside
 from patchq.engine.workspace.project import Project
-from patchq.engine.workspace.upstream_range import UpstreamRange
+from patchq.engine.workspace.upstream_range import UpstreamRange, upstream_range
 from patchq.errors import FindingsError, InputError
 from patchq.git.worktree import WorktreeLayout
 from patchq.model.patch import Patch, read_patch
@@ -48,7 +48,7 @@ class Question:
         self._record = record
         self._accept_drift = accept_drift
         self._defaults = project.settings.default_guards
-        self.span: UpstreamRange = project.upstream_range(record.base, tag)
+        self.span: UpstreamRange = upstream_range(project, record.base, tag)
         self.stack = Stack(project.store)
         self._patch = read_patch(name, record.content, strip=record.strip)
         self._source = self._own_series()

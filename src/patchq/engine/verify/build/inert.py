@@ -9,6 +9,7 @@ from patchq.engine.build.evaluate import BuildQuestion, Prober
 from patchq.engine.build.project_dir import directory_in, project_at
 from patchq.engine.languages.cmake_text import is_cmake
 from patchq.engine.workspace.project import Project
+from patchq.engine.workspace.upstream_range import upstream_range
 from patchq.errors import UpstreamError
 from patchq.model.ids import TreeId
 from patchq.model.lock import Base
@@ -54,7 +55,7 @@ class InertSince:
     def _commit(
         self, old: Base, new: Base, target: Target, purpose: Sequence[Change]
     ) -> Evidence | None:
-        span = self.project.upstream_range(old.name, new.name)
+        span = upstream_range(self.project, old.name, new.name)
         paths = sorted({path for base in (old, new) for path in self._cmake_files(base.tree)})
         found = None
         for commit in reversed(span.commits(paths)):
