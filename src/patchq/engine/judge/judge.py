@@ -7,7 +7,7 @@ files. The order of the questions is the order of :class:`patchq.model.verdict.V
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from patchq.engine.judge.case import Case, CaseFacts, renamed_apart
@@ -23,7 +23,6 @@ from patchq.engine.judge.landing.hunk_history import (
     HunkHistory,
     LandedState,
 )
-from patchq.engine.judge.later_evidence import LaterEvidence
 from patchq.engine.judge.merges import Merges
 from patchq.engine.judge.outcomes import (
     carried_outcomes,
@@ -33,6 +32,7 @@ from patchq.engine.judge.outcomes import (
     unsettled,
 )
 from patchq.engine.judge.predicates import SpanPredicates
+from patchq.engine.judge.since.evidence import LaterEvidence
 from patchq.engine.judge.since.in_effect import InEffect
 from patchq.engine.judge.unreferenced import LostReference, References
 from patchq.engine.judge.watch import watched
@@ -101,16 +101,12 @@ class Judge:
         found = replace(
             judgement.report,
             evidence=(*judgement.report.evidence, *watched(self._span, case.patch)),
-            notes=(*judgement.report.notes, *self._not_known(case)),
+            notes=(
+                *judgement.report.notes,
+                *self.predicates.not_known(case.patch, accepted=case.accepted),
+            ),
         )
         return replace(judgement, report=found, looked=self._gone.looked())
-
-    def _not_known(self, case: Case) -> Iterator[str]:
-        header = case.patch.header
-        expected = () if case.accepted else header.expect
-        for field, asked in (("X-Retire-When", header.retire_when), ("X-Expect", expected)):
-            for answer in self.predicates.unknown(asked):
-                yield f"{field} is not known: {answer.predicate.text} ({answer.words})"
 
     def blocked(self, case: Case) -> Mapping[str, str]:
         """The paths that cannot be there, each with the file in the place of its directory."""

@@ -54,7 +54,15 @@ class SpanPredicates:
         """The first of ``predicates`` that is known not to hold."""
         return next((answer for p in predicates if (answer := self.ask(p)).holds is False), None)
 
-    def unknown(self, predicates: Sequence[Predicate]) -> Iterator[Answer]:
+    def not_known(self, patch: Patch, *, accepted: bool) -> Iterator[str]:
+        """A note for each rule of ``patch`` of which it cannot be told whether it holds."""
+        header = patch.header
+        expected = () if accepted else header.expect
+        for field, asked in (("X-Retire-When", header.retire_when), ("X-Expect", expected)):
+            for answer in self._unknown(asked):
+                yield f"{field} is not known: {answer.predicate.text} ({answer.words})"
+
+    def _unknown(self, predicates: Sequence[Predicate]) -> Iterator[Answer]:
         """The answers that are not known: what they guard is not looked after."""
         return (answer for p in predicates if (answer := self.ask(p)).holds is None)
 

@@ -58,7 +58,7 @@ _NO_CODE = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
 
 
 @dataclass(frozen=True)
-class Mention:
+class LaterMention:
     """A commit that changed lines with ``names`` in ``files``; ``beside`` such lines in all.
 
     ``rank`` is the place of the first of its names among those that were looked for.
@@ -87,7 +87,7 @@ class Mentions:
     common: tuple[str, ...]
     unasked: int
     unread: int
-    elsewhere: tuple[Mention, ...]
+    elsewhere: tuple[LaterMention, ...]
     own: frozenset[CommitId]
 
 
@@ -170,10 +170,10 @@ class LaterMentions:
         return found
 
 
-def _mention(changes: Sequence[tuple[int, str, ChangedFile]]) -> Mention:
+def _mention(changes: Sequence[tuple[int, str, ChangedFile]]) -> LaterMention:
     beside = all(change.beside for *_, change in changes)
     told = [each for each in changes if beside or not each[2].beside]
-    return Mention(
+    return LaterMention(
         changes[0][2].commit,
         tuple(dict.fromkeys(name for _, name, _ in told)),
         tuple(dict.fromkeys(change.path for *_, change in told)),

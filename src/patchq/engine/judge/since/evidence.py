@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.since.later_edits import LaterCommits, LaterEdits
-from patchq.engine.judge.since.mentions import MOST_COMMITS, LaterMentions, Mention, Mentions
+from patchq.engine.judge.since.mentions import MOST_COMMITS, LaterMention, LaterMentions, Mentions
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.model.ids import CommitId
@@ -86,7 +86,7 @@ class LaterEvidence:
             EvidenceKind.MENTIONED_SINCE, text, found.landed, paths=tuple(paths)[:_MENTIONS]
         )
 
-    def _mention(self, found: Mention) -> str:
+    def _mention(self, found: LaterMention) -> str:
         return f"{self._commit(found.commit)} ({_quoted(found.names)} in {some(found.files, 2)})"
 
     def _edits(self, found: LaterEdits, said: Collection[CommitId]) -> str:
