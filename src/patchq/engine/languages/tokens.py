@@ -41,6 +41,7 @@ C_ASIDE = rb"(?s:" + _SKIP[Family.C] + _STRING + b")"
 """A comment of C, or a string."""
 _C_COMMENT = re.compile(C_ASIDE)
 _BRACKET = re.compile(rb"#[^\n]*|" + _STRING + rb"|([()\[\]{}])")
+_NO_CODE = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
 NAME, STRING = "i", "s"
 """The shapes of a name and of a string."""
 TRIPLE = re.compile(rb"(\"\"\"|''')[\s\S]*?\1")
@@ -150,6 +151,11 @@ def coded_lines(kind: Family, text: bytes) -> list[bytes]:
 def _blanked(match: re.Match[bytes]) -> bytes:
     """A space with the line ends of a comment; a string unchanged."""
     return b" " + b"\n" * match[0].count(b"\n") if match[0][:1] == b"/" else match[0]
+
+
+def only_code(line: bytes) -> bytes:
+    """A line of C without its strings and comments, also one that the next line ends."""
+    return _NO_CODE.sub(b"", line)
 
 
 def brackets(line: bytes) -> Iterator[bytes]:

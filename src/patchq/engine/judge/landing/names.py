@@ -28,7 +28,7 @@ from patchq.engine.judge.landing.binding.python import bound_in_python
 from patchq.engine.languages.cmake_text import is_cmake
 from patchq.engine.languages.flow import is_shell
 from patchq.engine.languages.live import parts
-from patchq.engine.languages.tokens import Family, family
+from patchq.engine.languages.tokens import Family, family, only_code
 
 
 class FileNames:
@@ -73,7 +73,7 @@ class FileNames:
         """The words of a line of C, outside of strings and comments, that a macro may redefine."""
         if family(self._path) is not Family.C:
             return set()
-        return set(_WORD.findall(_NO_CODE.sub("", self._lines[number])))
+        return set(_WORD.findall(only_code(self._lines[number]).decode("latin-1")))
 
     @property
     def are_known(self) -> bool:
@@ -162,8 +162,8 @@ class FileNames:
         return frozenset(_COMMAND.findall(self._text.decode("latin-1")))
 
     @cached_property
-    def _lines(self) -> list[str]:
-        return self._text.decode("latin-1").split("\n")
+    def _lines(self) -> list[bytes]:
+        return self._text.split(b"\n")
 
 
 def _by_name(bound: Iterable[Bound]) -> Mapping[str, Sequence[Bound]]:
@@ -174,7 +174,6 @@ def _by_name(bound: Iterable[Bound]) -> Mapping[str, Sequence[Bound]]:
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_NO_CODE = re.compile(r"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
 _COMMAND = re.compile(r"[^\s;&|()]+(?:\([^\s()]+\))?")
 _WRITTEN = re.compile(r"[\w.+-]+", re.ASCII)
 """A name that contains no variable: not ``${prefix}_sources``."""

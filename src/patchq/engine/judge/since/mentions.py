@@ -17,7 +17,7 @@ from patchq.engine.judge.landing.hunk_history import HunkHistory
 from patchq.engine.judge.landing.unused import lines_added
 from patchq.engine.judge.since.later_edits import LaterEdits
 from patchq.engine.languages.named import tail
-from patchq.engine.languages.tokens import KEYWORDS, Family, family
+from patchq.engine.languages.tokens import KEYWORDS, Family, family, only_code
 from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.changed_lines import ChangedFile
 from patchq.git.history import CommitInfo
@@ -54,7 +54,6 @@ _DEFINES = re.compile(
 )
 """What a line defines: a macro, a variable, an option, a target, a key."""
 _USES = re.compile(rb"\b(?:[A-Za-z_]\w+(?=\s*\()|[A-Z_][A-Z\d_]{2,})\b")
-_NO_CODE = re.compile(rb"\"(?:\\.|[^\"\\])*\"|//.*|/\*.*?(?:\*/|$)")
 
 
 @dataclass(frozen=True)
@@ -231,7 +230,7 @@ def _parts(name: str) -> Iterator[str]:
 
 def _used(line: bytes) -> Iterator[str]:
     """What a line of C calls, and the names in it that look like macros."""
-    for match in _USES.finditer(_NO_CODE.sub(b"", line)):
+    for match in _USES.finditer(only_code(line)):
         name = match[0].decode()
         if match[0] not in KEYWORDS:
             yield name
