@@ -1,8 +1,8 @@
-"""Verdicts that need not be found twice, kept under the content they depend on.
+"""A cache of judgements, keyed by the content that they depend on.
 
-A key covers all that a judgement is made of: the rules, both bases, the patch and those patches
-below that matter to it, as they are on either side. Nothing is ever invalidated; a changed input
-is another key.
+A key covers all inputs of a judgement: the rules, both bases, the patch, and the patches below that
+can affect it, as they are on either side. Nothing is ever invalidated; a changed input is another
+key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from patchq.model.verdict import (
 from patchq.model.workspace import Workspace
 
 RULES = 72
-"""Raised with every change that may give another verdict, so that kept ones are found anew."""
+"""Raised with every change that may give another verdict, so that cached ones are not used."""
 
 VerdictCache = KeptAnswers[Mapping[str, Judgement]]
 """Judgements by patch name."""

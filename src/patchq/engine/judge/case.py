@@ -1,4 +1,4 @@
-"""A patch before the judge, in its place in a series; and what was found out about it."""
+"""A patch to be judged, with its place in a series, and the facts about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from patchq.model.verdict import Verdict
 
 @dataclass(frozen=True)
 class Case:
-    """A patch before the judge: as it stands on the old base, and the tree it has to go onto.
+    """A patch to be judged: as it applies to the old base, and the tree that it is to go onto.
 
     ``ours`` is the new base with the patches below it as they were carried. If a reviewer
     ``accepted`` the drift of the patch, its ``X-Expect`` is not asked.
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseFacts:
-    """What was found out about a case on the new base."""
+    """The facts about a case on the new base."""
 
     case: Case
     placements: Mapping[str, Placement]
@@ -54,10 +54,10 @@ class CaseFacts:
 
 
 def distinct(placements: Mapping[str, Placement]) -> dict[str, Placement]:
-    """No two paths of a patch in one place.
+    """``placements`` without two paths of a patch in one place.
 
-    Where upstream moved a file to a path that the patch has too (it made the patch's own rename,
-    say), the old path is gone and git's merge decides.
+    If upstream moved a file to a path that the patch has too (for example by the same rename), the
+    old path is gone and git's merge decides.
     """
     return {
         path: Placement(path, None, Whereabouts.GONE)
@@ -95,7 +95,7 @@ def renamed_apart(facts: CaseFacts, mailer: Mailer, objects: Objects) -> dict[st
 
 
 def _moved_along(one: Placement, other: Placement) -> bool:
-    """Whether two files moved with one directory that they have in common."""
+    """Whether two files moved with a common directory."""
     move = _directory_move(one)
     return move is not None and move == _directory_move(other)
 
@@ -121,9 +121,9 @@ class PatchedBase:
 
 @dataclass(frozen=True)
 class LostPatch:
-    """A patch below that the new base is without, though upstream has not taken it.
+    """A patch below that is not on the new base, though upstream has not taken it.
 
-    ``became`` says in words why; ``verdict`` is the one that it got there, if any.
+    ``became`` says why; ``verdict`` is the one that it got there, if any.
     """
 
     patch: Patch
@@ -133,12 +133,12 @@ class LostPatch:
 
 @dataclass(frozen=True, eq=False)
 class PlacedPatch:
-    """A patch in its place: what it stands on, on the old base and on the new one.
+    """A patch with the patches below it, on the old base and on the new one.
 
-    ``below`` are the names of the patches that it stands on, ``missing`` those that it requires and
-    that are not below it, ``lost`` those below it that the new base is without, in order. If a
-    reviewer ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says
-    that its guards are off by default.
+    ``below`` are the names of these patches, ``missing`` those that it requires and that are not
+    among them, ``lost`` those among them that are not on the new base, in order. If a reviewer
+    ``accepted`` the drift of the patch, its ``X-Expect`` is not asked. ``inactive`` says that its
+    guards are off by default.
     """
 
     stack: Stack = field(repr=False)
@@ -159,7 +159,7 @@ class PlacedPatch:
 
     @cached_property
     def ours(self) -> TreeId:
-        """The tree that it has to go onto."""
+        """The tree that it is to go onto."""
         return self.stack.apply_all(self.new.tree, self.new.patches, onto=self.new.name)
 
     @property
@@ -170,14 +170,14 @@ class PlacedPatch:
 
     @property
     def case(self) -> Case:
-        """What the judge is asked."""
+        """The case to be judged."""
         return Case(self.patch, self.applied, self.ours, self.accepted)
 
     def on(self, places: Iterable[str]) -> PlacedPatch:
-        """The patch on those below it alone that can matter to it; ``places`` are its paths on the
-        new base.
+        """The patch on only those below it that can affect it; ``places`` are its paths on the new
+        base.
 
-        The others touch no file of its own, nor of those: what it is merged with is the same.
+        The others touch none of its files, nor any that those touch: the merge is the same.
         """
         reach = Reach.of((*self.patch.paths, *places))
         old, new = (met(reach, base.patches) for base in (self.old, self.new))
@@ -193,7 +193,7 @@ class PlacedPatch:
         )
 
     def key(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
-        """Stands for all that the judgement depends on, but for what is lost below."""
+        """A key for all that the judgement depends on, except for lost patches below."""
         return key_of(
             [
                 RULES,
@@ -206,7 +206,7 @@ class PlacedPatch:
         )
 
     def key_with_lost(self, span: UpstreamRange, predicates: SpanPredicates) -> str:
-        """Stands for all that the judgement depends on, what is lost below included."""
+        """A key for all that the judgement depends on, lost patches below included."""
         lost = [
             [
                 item.patch.name,

@@ -1,4 +1,4 @@
-"""Hunks that a clean merge would put beside the same lines of upstream's."""
+"""Hunks that merge cleanly and would add lines which upstream has elsewhere in the file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from patchq.model.verdict import Evidence, EvidenceKind
 def duplicates(
     span: UpstreamRange, units: Sequence[Unit], states: Sequence[MergeState], facts: CaseFacts
 ) -> Iterator[tuple[tuple[str, int], Evidence]]:
-    """Hunks whose added lines upstream put elsewhere in the file, with the evidence.
+    """The place (file, hunk) of hunks whose added lines upstream has elsewhere, with the evidence.
 
-    Where commits are known, one of them must have added all of the lines.
+    If the commits are known, one of them must have added all of the lines.
     """
     objects = span.store.objects
     applying = {

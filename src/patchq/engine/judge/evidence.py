@@ -1,4 +1,4 @@
-"""The facts behind a verdict, put so that a reviewer can check them."""
+"""The evidence for a verdict, in words that a reviewer can check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TAKEN = (LandedState.UNDONE, LandedState.HALF, LandedState.GONE)
 
 
 class EvidenceMaker:
-    """Makes evidence on one span."""
+    """Makes evidence between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -35,7 +35,7 @@ class EvidenceMaker:
         self._later = LaterCommits(span)
 
     def context_changes(self, facts: CaseFacts) -> tuple[Evidence, ...]:
-        """The commits from which on the lines of a file's hunks stand nowhere as they were."""
+        """The commits since which a file no longer has the lines of its hunks, with context."""
         evidence = []
         for change in facts.case.patch.files:
             path = change.paths[0]
@@ -70,11 +70,11 @@ class EvidenceMaker:
         return found
 
     def still_there(self, found: Iterable[StillThere]) -> tuple[Evidence, ...]:
-        """What hunks take out and the new base has elsewhere, and who put it there."""
+        """The lines that hunks remove and the new base has elsewhere, and who put them there."""
         return tuple(chain.from_iterable(map(self._still_there, found)))
 
     def _still_there(self, found: StillThere) -> tuple[Evidence, ...]:
-        """What a hunk takes out and the new base has elsewhere, and who put it there."""
+        """The lines that a hunk removes and the new base has elsewhere, and who put them there."""
         where = hunk_words(found.trail)
         if found.share:
             text = (
@@ -96,7 +96,7 @@ class EvidenceMaker:
         return evidence, back
 
     def merged(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        """One piece of evidence a commit that brought hunks in, the one with most first."""
+        """One piece of evidence for each commit that brought hunks in, the one with most first."""
         landed = [trail for trail in trails if trail.has_landed or trail.once_landed]
         commits = by_commit((trail.landed, trail) for trail in landed)
         evidence = []
@@ -128,7 +128,7 @@ class EvidenceMaker:
         return tuple(evidence)
 
     def undone(self, trails: Sequence[HunkHistory]) -> tuple[Evidence, ...]:
-        """The commits that took out again, or rewrote, what had landed or part of it."""
+        """The commits that removed or rewrote all or part of what had landed."""
         taken = [t for t in trails if t.fate in _TAKEN]
         evidence = []
         for commit, group in by_commit((t.undone, t) for t in taken if t.undone):
@@ -163,7 +163,7 @@ class EvidenceMaker:
         return self._span.evidence(kind, text, commit, paths=files)
 
     def blocked(self, blockers: Mapping[str, str]) -> tuple[Evidence, ...]:
-        """One piece of evidence a path that has a file in the place of its directory."""
+        """One piece of evidence for each path whose directory is a file on the new base."""
 
         def what(path: str) -> str:
             entry = self._span.store.objects.file(self._span.new.tree, path)
@@ -182,7 +182,7 @@ class EvidenceMaker:
         )
 
     def renamed_apart(self, facts: CaseFacts, renames: Mapping[str, str]) -> tuple[Evidence, ...]:
-        """One piece of evidence a file that the patch and upstream gave different names."""
+        """One piece of evidence for each file that the patch and upstream renamed differently."""
         return tuple(
             self._span.evidence(
                 EvidenceKind.CONFLICTING_CHANGE,
@@ -215,8 +215,8 @@ class EvidenceMaker:
     def idle(
         self, unused: Sequence[UnusedName], unbuilt: Sequence[LeftBuild]
     ) -> tuple[Evidence, ...]:
-        """One piece of evidence a name that nothing uses any more, or that another thing has, and
-        one a file or directory that no build file names any more."""
+        """One piece of evidence for each name that is unused, taken or redefined, and for each file
+        or directory that is no longer built."""
         found = dict[str, tuple[CommitInfo | None, str]]()
         for item in unused:
             about = f"{item.name}, which lines of {hunk_words(item.trail)} are part of"
@@ -239,7 +239,7 @@ class EvidenceMaker:
         )
 
     def unreferenced(self, lost: Sequence[LostReference]) -> tuple[Evidence, ...]:
-        """One piece of evidence a file that nothing names any more."""
+        """One piece of evidence for each file that nothing names any more."""
         return tuple(
             self._span.evidence(
                 EvidenceKind.UNREFERENCED,
@@ -251,7 +251,7 @@ class EvidenceMaker:
         )
 
     def splits(self, facts: CaseFacts) -> tuple[Evidence, ...]:
-        """One piece of evidence an added file whose directory went to several places."""
+        """One piece of evidence for each added file whose directory was split."""
         return tuple(
             Evidence(
                 EvidenceKind.DIRECTORY_SPLIT,

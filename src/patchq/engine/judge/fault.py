@@ -1,7 +1,7 @@
 """A patch that could not be judged: a conflict that says what went wrong.
 
-What goes wrong with one patch (an object that is missing, a file that git cannot merge, a mistake
-of ours) must not take the verdicts on the others away.
+An error with one patch (a missing object, a file that git cannot merge, a bug) must not prevent the
+verdicts on the others.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _Found = TypeVar("_Found")
 
 
 def ends_all(error: Exception) -> bool:
-    """Whether what went wrong would go wrong with every other patch too."""
+    """Whether the error would occur with every other patch too."""
     return isinstance(error, OSError | MemoryError | UnavailableError)
 
 
 def unless_fault(ask: Callable[[], _Found], otherwise: _Found) -> _Found:
-    """What ``ask`` gives, ``otherwise`` if something goes wrong with this patch alone."""
+    """The result of ``ask``, or ``otherwise`` if it raises an error of this patch alone."""
     try:
         return ask()
     except Exception as error:
@@ -41,7 +41,7 @@ def unless_fault(ask: Callable[[], _Found], otherwise: _Found) -> _Found:
 
 
 def faulted(patch: Patch, error: Exception) -> Judgement:
-    """The judgement on a patch in the judging of which ``error`` was raised."""
+    """The judgement on a patch for which ``error`` was raised."""
     words = str(error) if isinstance(error, PatchqError) else f"{type(error).__name__}: {error}"
     report = PatchReport(
         name=patch.name,

@@ -23,7 +23,7 @@ from patchq.model.verdict import Action, HunkState, Verdict
 
 
 class RunJudge:
-    """Judges runs of patches on one span."""
+    """Judges runs of patches between two bases."""
 
     def __init__(self, judge: Judge, mailer: Mailer, objects: Objects):
         self._judge = judge
@@ -33,7 +33,7 @@ class RunJudge:
     def settle(
         self, links: Mapping[str, PlacedPatch], judgements: Mapping[str, Judgement]
     ) -> dict[str, Judgement]:
-        """``judgements`` with every run that landed as a whole marked upstreamed."""
+        """``judgements``, with the patches of each run that landed as a whole as upstreamed."""
         settled = dict(judgements)
 
         @cache
@@ -61,7 +61,7 @@ class RunJudge:
     def _runs(
         self, name: str, links: Mapping[str, PlacedPatch]
     ) -> Iterator[tuple[PlacedPatch, ...]]:
-        """The runs that begin with ``name``: each one patch longer, all on shared files."""
+        """The runs that begin with ``name``, each one patch longer, of patches that share files."""
         names = list(links)
         run = [links[name]]
         paths = set(run[0].applied.paths)
@@ -92,7 +92,7 @@ class RunJudge:
 def _has_own_lines(
     run: Sequence[PlacedPatch], never_there: Callable[[str], frozenset[str]]
 ) -> bool:
-    """Whether the whole adds lines that upstream never had: in a file that just one patch edits."""
+    """Whether the run adds lines that upstream never had, in a file that only one patch edits."""
     editors = Counter(path for link in run for path in link.applied.paths)
     return any(editors[path] == 1 for link in run for path in never_there(link.patch.name))
 

@@ -1,4 +1,4 @@
-"""What the judge says of a patch."""
+"""The outcome of judging a patch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from patchq.model.verdict import EvidenceKind, PatchReport, Verdict
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, and the patch to carry where there is one.
+    """A verdict, and the patch to carry if there is one.
 
     ``looked`` are the files of the new base that it depends on besides those of the patch.
     """
@@ -26,5 +26,5 @@ class Judgement:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it only says that something went wrong: nothing to keep."""
+        """Whether it only reports an error, and is not to be cached."""
         return any(item.kind is EvidenceKind.FAULT for item in self.report.evidence)

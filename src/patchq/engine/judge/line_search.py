@@ -1,7 +1,6 @@
-"""Did lines become more frequent in a whole tree? Then they may have moved there.
+"""Whether lines became more frequent in a whole tree: then they may have moved there.
 
-A line that stood in many other places all along tells nothing: such lines come and go by
-themselves.
+Lines that were in many places before do not count: they come and go.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.search import Counts, PartSearch, count_texts
 
 COMMON = 4
-"""A line that stands this often elsewhere on the old base is not specific to the patch's code."""
+"""A line that is elsewhere on the old base this often is not specific to the patch's code."""
 
 _JUMPS = frozenset({b"return", b"goto", b"break", b"continue", b"pass", b"raise", b"throw"})
 _MORE = re.compile(rb"[^\w\s;{}]")
@@ -26,10 +25,7 @@ _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Lines that became more frequent outside the place that is gone.
-
-    ``files`` are where they appeared, most of them first.
-    """
+    """Lines that became more frequent elsewhere; ``files`` got them, the one with most first."""
 
     lines: tuple[bytes, ...]
     files: tuple[str, ...]
@@ -38,11 +34,11 @@ class Elsewhere:
 def search_elsewhere(
     span: UpstreamRange, candidates: Sequence[bytes], change: Counter[bytes]
 ) -> Elsewhere:
-    """Which of ``candidates`` became more frequent, as lines or in longer ones, than the old base
-    would have them after a ``change``: how much more often, or less, it has each line then."""
+    """The ``candidates`` that are more frequent, as lines or in longer ones, on the new base than
+    on the old one after a ``change`` (the number of each line that it adds or removes)."""
     texts = {*candidates, *map(core, candidates)}
     now = count_texts(span.store.git, span.new.tree, texts)
-    # what stands nowhere any more needs no second search
+    # lines that are nowhere on the new base need no second search
     then = count_texts(span.store.git, span.old.tree, {text for text, _ in now[1]})
     found: dict[bytes, None] = {}
     places: Counter[str] = Counter()
@@ -61,23 +57,23 @@ def search_elsewhere(
 
 
 def count_line(line: bytes, text: bytes) -> int:
-    """How often a (stripped) line stands in ``text``."""
+    """How often ``text`` has a (stripped) line."""
     return count_stripped(text)[line]
 
 
 def core(line: bytes) -> bytes:
-    """What of a (stripped) line stays the same in a longer one: quotes, commas and brackets at its
-    ends may go."""
+    """The part of a (stripped) line that is kept in a longer one: without quotes, commas and
+    brackets at its ends."""
     return line.strip(b" \t,;\\\"'()[]{}") or line
 
 
 def is_telling(line: bytes) -> bool:
-    """Whether a line says something: it has two words at least."""
+    """Whether a line is specific enough to be recognised: it has at least two words."""
     return len(set(_WORD.findall(line))) >= 2
 
 
 def is_own(line: bytes) -> bool:
-    """Whether a line does something of its own: a word and more, and no mere jump."""
+    """Whether a line has a word and more, and is not only a jump."""
     words = _WORD.findall(line)
     return (
         bool(words)
@@ -93,11 +89,11 @@ def has_word(line: bytes) -> bool:
 
 
 _Way = tuple[Callable[[bytes], bytes], Counter[bytes]]
-"""How a line is looked for, as it is or as a part of another, and what a change does to it."""
+"""How a line is searched for, as it is or as a part of another, and how a change counts."""
 
 
 def _parts(texts: Collection[bytes], lines: Counter[bytes]) -> Counter[bytes]:
-    """How often each of ``texts`` stands in ``lines``."""
+    """How often ``lines`` have each of ``texts``."""
     search = PartSearch(texts)
     total: Counter[bytes] = Counter()
     for line, times in lines.items():

@@ -1,4 +1,4 @@
-"""What a merge of a whole patch onto the new base gives, before any verdict is made of it."""
+"""The merge of a whole patch onto the new base, from which its verdict is made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from patchq.git.objects import Entry
 
 
 class Merges:
-    """Merges the patches of one span."""
+    """Merges patches from one base onto another."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -18,7 +18,7 @@ class Merges:
         self._merger = span.store.merger
 
     def find(self, case: Case) -> CaseFacts:
-        """Where its files are on the new base, and what the merge gives."""
+        """The places of its files on the new base, and the result of the merge."""
         applied = case.applied
         placements, entries = self.places(case)
         tree = self._objects.tree_of
@@ -26,10 +26,10 @@ class Merges:
         return CaseFacts(case, placements, entries, merged)
 
     def places(self, case: Case) -> tuple[dict[str, Placement], dict[str, Entry | None]]:
-        """Where the paths of a patch belong, and what is there."""
+        """The places of the paths of a patch on the new base, and the entries there."""
         found = distinct({path: self._span.place(path) for path in case.applied.paths})
         placements = {
-            # upstream's file went, but here it is the patch that brings one
+            # upstream's file is gone, but the patch itself adds one here
             path: Placement(path, path, Whereabouts.SAME)
             if place.where is Whereabouts.GONE and case.applied.before.get(path) is None
             else place
@@ -41,7 +41,7 @@ class Merges:
         }
 
     def blocked(self, case: Case) -> Mapping[str, str]:
-        """The paths that cannot be there, each with the file in the place of its directory."""
+        """The paths that cannot exist, each with the file that is in place of its directory."""
         places = {path: self._span.place(path).new or path for path in case.applied.paths}
         leaving = {places[path] for path, entry in case.applied.after.items() if entry is None}
         found = {
@@ -52,10 +52,10 @@ class Merges:
         return {path: blocker for path, blocker in found.items() if blocker is not None}
 
     def has_effect(self, facts: CaseFacts) -> bool:
-        """Whether the patch merges, and changes something where it does."""
+        """Whether the patch merges cleanly and changes something."""
         return facts.merged.clean and not self.is_empty(facts)
 
     def is_empty(self, facts: CaseFacts) -> bool:
-        """Whether the patch merges, and changes nothing: the new base has it."""
+        """Whether the patch merges cleanly and changes nothing: the new base has it."""
         merged = facts.merged
         return merged.clean and merged.tree == self._objects.tree_of(facts.entries)

@@ -1,4 +1,4 @@
-"""What became of each hunk of a patch."""
+"""The outcome of each hunk of a patch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def outcomes(patch: Patch, state: HunkState) -> tuple[HunkOutcome, ...]:
 def carried_outcomes(
     facts: CaseFacts, objects: Objects, upstream: Collection[tuple[str, int]] = ()
 ) -> tuple[HunkOutcome, ...]:
-    """The hunks of a patch that is carried, but for those that ``upstream`` has."""
+    """The outcomes of the hunks of a carried patch; ``upstream`` are those that landed."""
     found = []
     for change in facts.case.patch.files:
         entry = facts.entries.get(change.paths[0])

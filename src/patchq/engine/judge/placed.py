@@ -1,7 +1,7 @@
-"""A patch in its place in a series, and the one way to judge it there.
+"""Judge a patch in its place in a series.
 
-What upstream never had cannot be gone upstream: a patch that edits what only a patch below it
-brings is judged by what became of that one, never by what upstream lacks.
+Code that upstream never had cannot be gone upstream: a patch that edits code which only a patch
+below it adds is judged by what became of that one, never by what upstream lacks.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OF_UPSTREAM = frozenset(
         EvidenceKind.MERGED,
     }
 )
-"""Evidence of what upstream did to the code, which it never had where a lost patch brought it."""
+"""Evidence of what upstream did to code; it does not hold for code that a lost patch added."""
 
 
 def nothing_new() -> bool:
@@ -60,12 +60,12 @@ def nothing_new() -> bool:
 
 
 class PlaceJudge:
-    """Judges patches in their places on one span."""
+    """Judges patches in their places in a series, between two bases."""
 
     def __init__(
         self, span: UpstreamRange, stack: Stack, paths: Iterable[str], cache: VerdictCache
     ):
-        """``paths`` are those of all the patches to be judged."""
+        """``paths`` are those of all patches to be judged."""
         self._span = span
         self._cache = cache
         self._objects = span.store.objects
@@ -75,15 +75,16 @@ class PlaceJudge:
         self.predicates = SpanPredicates(span)
         self._merger = span.store.merger
         self.find_together = nothing_new
-        """Called before a judgement is found that is not kept; whether it may be kept now."""
+        """Called before a patch is judged that has no cached judgement; whether it may have one
+        now."""
 
     @cached_property
     def judge(self) -> Judge:
-        """What judges a patch that has no judgement yet: most of the engine."""
+        """The judge for patches without a cached judgement; it imports most of the engine."""
         from patchq.engine.judge.judge import Judge
 
         judge = Judge(self._span, self.stack, self._paths)
-        judge.predicates = self.predicates  # with what was asked before
+        judge.predicates = self.predicates  # with the answers found before
         return judge
 
     @cached_property
@@ -93,10 +94,10 @@ class PlaceJudge:
         return HistoryWalker(self._span)
 
     def judge_in_place(self, placed: PlacedPatch) -> Judgement:
-        """The judgement on a patch; a fault in making it is a ``conflict`` that tells of it.
+        """The judgement on a patch; an error that concerns only this patch is a ``conflict``.
 
         Raises :class:`PatchRefusedError` if an active patch does not apply to its own base, and
-        what is about more than this patch: no server to fetch from, a full disk.
+        errors that concern more than this patch: no server to fetch from, a full disk.
         """
         try:
             return self._judge(placed)
@@ -126,7 +127,7 @@ class PlaceJudge:
         return self._kept(key, patch.name, lambda: self._without_lost(placed, alone))
 
     def questions(self, placed: PlacedPatch) -> list[MergeQuestion]:
-        """What :meth:`judge_in_place` will ask first; none if that cannot be told."""
+        """The merges that :meth:`judge_in_place` will ask for first; none if not known."""
         if not all(map(self._span.covers, placed.patch.paths)):
             return []
         try:
@@ -135,18 +136,18 @@ class PlaceJudge:
             return []
 
     def alone(self, placed: PlacedPatch) -> PlacedPatch:
-        """The patch on those below that can matter to it, as far as its paths show."""
+        """The patch on only those below that can affect it, as far as its paths tell."""
         return placed.on(self._places(placed.patch))
 
     def reach(self, patch: Patch) -> Reach:
-        """What ``patch`` touches on either base."""
+        """The paths that ``patch`` touches on either base."""
         return Reach.of((*patch.paths, *self._places(patch)))
 
     def _places(self, patch: Patch) -> set[str]:
         return {new for path in patch.paths if (new := self._span.place(path).new)}
 
     def _alone(self, placed: PlacedPatch) -> tuple[PlacedPatch, Judgement]:
-        """The patch on what matters to it, and the judgement as it is if nothing below is lost."""
+        """The patch on what can affect it, and its judgement if no patch below were lost."""
         by_trees = map(self._span.place_by_trees, placed.patch.paths)
         places = {place.new for place in by_trees if place.new}
         while True:
@@ -155,7 +156,7 @@ class PlaceJudge:
             found = self._kept(key, placed.patch.name, partial(self._find, own))
             if places.issuperset(found.looked):
                 return own, found
-            places.update(found.looked)  # others may edit what its code or its file went to
+            places.update(found.looked)  # others may edit the files that its code moved to
 
     def _find(self, placed: PlacedPatch) -> Judgement:
         found = self.judge.judge(placed.case)
@@ -173,16 +174,16 @@ class PlaceJudge:
         return kept[name]
 
     def _without_lost(self, placed: PlacedPatch, judgement: Judgement) -> Judgement:
-        """The judgement as it is where patches below are not carried to the new base."""
+        """The judgement, adapted to the patches below that are not carried to the new base."""
         report, patch = judgement.report, placed.patch
         required = [item for item in placed.lost if item.patch.name in patch.header.requires]
         stands = self._stands_on(placed)
         verdict = report.verdict
         if verdict is Verdict.EXPIRED:
-            return judgement  # by a rule of its own, which no other patch can change
+            return judgement  # by its own header, which no other patch can change
         if verdict in _CARRIED | {Verdict.UPSTREAMED}:
-            # The merge shows that the new base has what it stands on, or what it makes of that;
-            # not so where the hunk only takes back what a lost patch did.
+            # The merge shows that the new base has the code it edits, or the result of the edit;
+            # not so if the hunk only undoes what a lost patch did.
             stands = [item for item in stands if item.takes_back]
             if verdict is Verdict.UPSTREAMED:
                 required = []
@@ -199,10 +200,10 @@ class PlaceJudge:
         return Judgement(_blocked(report, evidence, stands, tuple(i.patch.name for i in lost)))
 
     def _stands_on(self, placed: PlacedPatch) -> list[_Standing]:
-        """The units of the patch that do not apply without a lost patch, and which one that is.
+        """The units of the patch that do not apply without a lost patch, each with that patch.
 
-        The lost patches are taken out of the old base, last first, as far as a merge can do it. A
-        unit stands on the one without which it no longer applies.
+        The lost patches are reverted on the old base, the last one first, as far as merging can. A
+        unit depends on the one without which it no longer applies.
         """
         patch, objects = placed.patch, self._objects
         sharing = _sharing_files(placed)
@@ -222,9 +223,9 @@ class PlaceJudge:
         return found
 
     def _sharing_code(self, placed: PlacedPatch) -> Iterator[LostPatch]:
-        """The lost patches that edit code which the patch edits too, in whatever lines of it.
+        """The lost patches that edit the same definitions as the patch, in any of their lines.
 
-        Whoever settles one of them may have to bring that code back.
+        Resolving one of them may mean restoring that code.
         """
         sharing, objects = _sharing_files(placed), self._objects
         units = split_units(placed.patch, placed.applied, objects) if sharing else ()
@@ -243,7 +244,7 @@ class PlaceJudge:
         return split_units(lost, applied, self._objects)
 
     def _take_out(self, placed: PlacedPatch, lost: Patch, files: dict[str, Entry | None]) -> None:
-        """Undo in ``files`` what ``lost`` did to the old base, unit by unit where it merges."""
+        """Revert ``lost`` in ``files`` (of the old base), each unit that merges cleanly."""
         objects, tree_of = self._objects, self._objects.tree_of
         whole = placed.applied.tree
         units = self._units_below(placed, lost)
@@ -270,7 +271,7 @@ class PlaceJudge:
 
 
 def _apart(units: Iterable[Unit]) -> list[Unit]:
-    """The first units of each file: they do not meet."""
+    """The first unit of each file; these do not overlap."""
     found, taken = list[Unit](), set[str]()
     for unit in units:
         if taken.isdisjoint(unit.paths):
@@ -286,13 +287,13 @@ def _sharing_files(placed: PlacedPatch) -> list[LostPatch]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a unit edits: in a definition, outside of all ("") or, if None, anywhere in a file."""
+    """The place of an edit: a definition, outside of all ("") or, if None, anywhere in a file."""
 
     path: str
     name: str | None
 
     def is_shared(self, other: _Place) -> bool:
-        """Whether both are the same code, or one of them is inside the other."""
+        """Whether both are the same code, or one is inside the other."""
         if self.path != other.path:
             return False
         if self.name is None or other.name is None:
@@ -302,7 +303,7 @@ class _Place:
 
 
 def _places(units: Iterable[Unit], objects: Objects) -> set[_Place]:
-    """Where ``units`` edit, in the text before them and in the one after."""
+    """The places of the edits of ``units``, in the text before them and in the one after."""
     found: set[_Place] = set()
     for unit in units:
         for side in (unit, replace(unit, before=unit.after, after=unit.before)):
@@ -321,7 +322,7 @@ def _places(units: Iterable[Unit], objects: Objects) -> set[_Place]:
 
 @dataclass(frozen=True)
 class _Standing:
-    """A unit that stands on a lost patch: it edits its lines, or only takes them back."""
+    """A unit that depends on a lost patch: it edits its lines, or only undoes them."""
 
     unit: Unit
     lost: LostPatch
@@ -342,9 +343,9 @@ def _blocked(
     stands: Sequence[_Standing],
     names: tuple[str, ...],
 ) -> PatchReport:
-    """``report`` of a patch that cannot be settled before the patches ``names`` are.
+    """``report`` of a patch that cannot be resolved before the patches ``names`` are.
 
-    That upstream lacks what it edits says nothing, where only the patches below brought that.
+    Evidence that upstream lacks the code is left out: only the patches below added it.
     """
     standing = {(item.unit.file, index) for item in stands for index in item.unit.hunks}
     hunks = tuple(

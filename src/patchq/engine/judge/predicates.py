@@ -24,7 +24,7 @@ _NOT_OF_TEXT = (PredicateKind.GATE, PredicateKind.ARCH)
 
 @dataclass(frozen=True)
 class Answer:
-    """A predicate and its truth, None if that is not known; in ``words`` why, or what was seen."""
+    """A predicate and its truth, None if it is not known; ``words`` say why, or what was found."""
 
     predicate: Predicate
     path: str | None
@@ -33,7 +33,7 @@ class Answer:
 
 
 class SpanPredicates:
-    """Asks predicates of the unpatched new base of a span."""
+    """Evaluates predicates on the unpatched new base."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -63,11 +63,11 @@ class SpanPredicates:
                 yield f"{field} is not known: {answer.predicate.text} ({answer.words})"
 
     def _unknown(self, predicates: Sequence[Predicate]) -> Iterator[Answer]:
-        """The answers that are not known: what they guard is not looked after."""
+        """The answers that are not known, so that these predicates have no effect."""
         return (answer for p in predicates if (answer := self.ask(p)).holds is None)
 
     def since(self, answer: Answer) -> CommitInfo | None:
-        """The commit between the bases from which on ``answer`` is what it is, if one is found."""
+        """The commit between the bases since which ``answer`` is what it is, if one is found."""
         paths = self._deciding(answer)
         if not paths or self._holds(answer, self._span.old.tree) is answer.holds:
             return None
@@ -81,10 +81,10 @@ class SpanPredicates:
     def ruling(
         self, patch: Patch, *, accepted: bool = False, moved: bool = False
     ) -> tuple[Verdict, Evidence] | None:
-        """The verdict that the patch's own rules ask for, with the reason; None if they are silent.
+        """The verdict that the patch's own header asks for, with the reason; None if it does not.
 
-        Drift that a reviewer ``accepted`` is none. If code ``moved`` elsewhere, that its path is
-        missing says nothing.
+        Drift that a reviewer ``accepted`` does not count. If code ``moved`` elsewhere, a missing
+        path does not either.
         """
         ends = [
             predicate
@@ -122,7 +122,7 @@ class SpanPredicates:
         return with_moved_predicates(patch, {old: new for old, new in moved.items() if new})
 
     def depends_on(self, patch: Patch) -> list[object]:
-        """What the answers for ``patch`` depend on besides trees, for keys of kept answers.
+        """What the answers for ``patch`` depend on besides trees, for cache keys.
 
         Whether a build can be evaluated at all is part of it.
         """
@@ -149,14 +149,14 @@ class SpanPredicates:
             placement = span.place(path)
             if placement.where is Whereabouts.UNCOVERED and (
                 not span.new.covers(path) or predicate.kind is PredicateKind.PATH_MISSING
-            ):  # what the old base does not cover may have been elsewhere
+            ):  # it may be where the old base does not cover upstream
                 return Answer(predicate, path, None, f"an archive does not cover {path}")
             path = placement.new or path
         truth = self._predicates.ask(predicate, span.new.tree, path, directories=self._directories)
         return Answer(predicate, path, truth.holds, truth.words)
 
     def _holds(self, answer: Answer, tree: TreeId) -> bool | None:
-        """What the predicate of ``answer`` is on a tree between the bases."""
+        """The truth of the predicate of ``answer`` on a tree between the bases."""
         predicate = answer.predicate
         names = [name for name in (predicate.path, answer.path) if name]
         there = (name for name in names if self._span.store.objects.file(tree, name))
@@ -181,7 +181,7 @@ class SpanPredicates:
 
     @cached_property
     def _directories(self) -> tuple[str, ...]:
-        """Where the CMake project may lie: where recipes say, and where upstream moved it."""
+        """The directories that the CMake project may be in: as recipes say, and moved ones."""
         known = known_directories(self._span.project)
         moved = (self._span.place(f"{place}/{LISTS}".removeprefix("./")).new for place in known)
         return tuple(dict.fromkeys([*known, *(dirname(path) or "." for path in moved if path)]))

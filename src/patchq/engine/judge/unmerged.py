@@ -21,7 +21,7 @@ from patchq.model.words import some
 
 
 def uncovered(span: UpstreamRange, patch: Patch) -> Judgement | None:
-    """The judgement on a patch of which a base does not cover all, None if both do."""
+    """The judgement on a patch whose paths a base does not all cover, None if both do."""
     blind = [path for path in patch.paths if not span.covers(path)]
     if not blind:
         return None
@@ -35,12 +35,12 @@ def uncovered(span: UpstreamRange, patch: Patch) -> Judgement | None:
 
 
 def unjudged(patch: Patch, why: str) -> Judgement:
-    """The judgement on a patch that is carried as it is, for nothing can be found out."""
+    """The judgement on a patch that cannot be judged and is carried as it is."""
     return unseen(patch, Evidence(EvidenceKind.NOT_COVERED, why), patch.paths)
 
 
 def unseen(patch: Patch, evidence: Evidence, places: Sequence[str | None]) -> Judgement:
-    """A patch that is carried byte for byte, for it cannot be judged."""
+    """The judgement, with ``evidence``, on a patch that is carried byte for byte unjudged."""
     report = PatchReport(
         name=patch.name,
         verdict=Verdict.NOT_COVERED,
@@ -60,9 +60,9 @@ def without_base(
     *,
     inactive: bool,
 ) -> Judgement:
-    """The judgement on a patch whose required patches are not below it: its rules alone speak.
+    """The judgement on a patch whose required patches are not below it: only its header decides.
 
-    An ``inactive`` one, whose guards are off, waits for them and is carried as it is.
+    An ``inactive`` one, whose guards are off, is carried as it is.
     """
     verdict = ruled[0] if ruled else Verdict.CONFLICT
     names = tuple(each.name for each in missing)

@@ -1,8 +1,8 @@
-"""Does anything still name a file? If not, that is worth a note on the patch, and no more.
+"""Whether anything still names a file. If not, the patch gets a note, and nothing else.
 
-A file is named by an ``#include``, an import, a list of sources, a string that a just-in-time
-build reads. But names are also made by templates, patterns and macros, so that a file may be used
-although nothing spells it out: a lost name never retires a patch and never stops a rebase.
+A file is named by an ``#include``, an import, a list of sources, a string that a just-in-time build
+reads. Names are also made by templates, patterns and macros, so a file may be used though nothing
+spells its name: a lost name never retires a patch and never stops a rebase.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from patchq.model.ids import BlobId
 
 _HEADERS = frozenset({".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl"})
 _FEW = 4
-"""So many of the files that named one are looked into before the whole tree is."""
+"""How many of the files that named one are read before the whole tree is searched."""
 _SOURCES = frozenset({".py", ".pyx", ".c", ".cc", ".cpp", ".cxx", ".cu"})
 
 
@@ -43,24 +43,24 @@ class LostReference:
 
     @property
     def note(self) -> str:
-        """What the report says beside the patch."""
+        """The note on the patch in the report."""
         since = f"since {self.commit.oid[:9]}" if self.commit else "any more"
         return f"nothing names {self.path} {since}"
 
 
 class References:
-    """Who mentions the files of a series; one search of a tree answers for all of them."""
+    """The files that name the files of a series; one search of a tree answers for all."""
 
     def __init__(self, span: UpstreamRange, paths: Iterable[str]):
         self._span = span
         self._words = {path: word for path in paths if (word := _word(path)) is not None}
 
     def look_up(self) -> None:
-        """Search now, for all files, what :meth:`lost` needs."""
+        """Search now for all files that :meth:`lost` may be asked about."""
         _ = self._lost
 
     def lost(self, path: str) -> LostReference | None:
-        """What is known if ``path`` (of the old base) lost its last reference."""
+        """The last reference to ``path`` (of the old base), None if there still is one."""
         before = self._lost.get(path)
         if before is None:
             return None
@@ -73,13 +73,13 @@ class References:
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
-        """Where each file is on the new base."""
+        """The path of each file on the new base."""
         return {path: new for path in self._words if (new := self._span.place(path).new)}
 
     @cached_property
     def _lost(self) -> Mapping[str, frozenset[str]]:
-        """The files that others named on the old base and none names on the new one, by what they
-        are called on each; with those others."""
+        """The files that others named on the old base and none does on the new one, with these
+        others."""
         same, others = dict[str, str](), dict[str, str]()
         for path, new in self._places.items():
             word, now = self._words[path], _word(new)
@@ -98,7 +98,7 @@ class References:
 
     @cached_property
     def _changed(self) -> Mapping[str, tuple[Entry | None, Entry | None]]:
-        """What stands on the two bases where they differ."""
+        """The paths at which the bases differ, with the entries on both."""
         old, new = self._span.old.tree, self._span.new.tree
         return {
             path: (before, after)
@@ -106,9 +106,9 @@ class References:
         }
 
     def _named_by_changed(self, words: Mapping[str, str]) -> dict[str, frozenset[str]]:
-        """The files of the old base that name each path, and may do so no longer.
+        """The files of the old base that name each path and may not do so any more.
 
-        Of what is still there, under any name but those of the paths, the words are too.
+        Files whose content is still on the new base still name what they named.
         """
         targets = set(self._places.values())
         there = {new.oid for path, (_, new) in self._changed.items() if new and path not in targets}
@@ -124,7 +124,7 @@ class References:
     def _unnamed_by_same(
         self, words: Mapping[str, str], named: Mapping[str, frozenset[str]]
     ) -> dict[str, str]:
-        """Those of ``words`` that some of the files that ``named`` each path do so no longer."""
+        """Those of ``words`` that some of the files which ``named`` each path no longer have."""
         asked = {path for each in words for path in sorted(named[each])[:_FEW]}
         files = {path: new for path in asked if (new := self._changed.get(path, (None, None))[1])}
         return self._unseen(words, self._holding(files, words.values()))
@@ -132,7 +132,7 @@ class References:
     def _holding(
         self, files: Mapping[str, Entry], words: Iterable[str]
     ) -> dict[str, frozenset[str]]:
-        """Which of ``files`` hold each of ``words``."""
+        """The ``files`` that have each of ``words``."""
         paths: dict[BlobId, list[str]] = {}
         for path, entry in files.items():
             if entry.mode.startswith("100"):
@@ -145,9 +145,9 @@ class References:
         }
 
     def _unmentioned(self, words: Mapping[str, str]) -> dict[str, str]:
-        """Those of ``words``, by old path, that no other file of the new base holds.
+        """Those of ``words``, by old path, that no other file of the new base has.
 
-        Most are named by a file beside them, so that is where to look first.
+        Most are named by a file nearby, so these are searched first.
         """
         git, tree = self._span.store.git, self._span.new.tree
         beside = {parent for path in words if (parent := posixpath.dirname(self._places[path]))}
@@ -157,7 +157,7 @@ class References:
     def _unseen(
         self, words: Mapping[str, str], found: Mapping[str, frozenset[str]]
     ) -> dict[str, str]:
-        """Those of ``words`` that only the file itself, at its place, was found to hold."""
+        """Those of ``words`` that were found only in the file itself."""
         return {
             path: word
             for path, word in words.items()
@@ -165,7 +165,7 @@ class References:
         }
 
     def _end(self, file: str, words: Iterable[str]) -> CommitInfo | None:
-        """The last commit that took the last of ``words`` out of ``file``."""
+        """The last commit that removed the last of ``words`` from ``file``."""
         objects = self._span.store.objects
         names = (file, self._span.place(file).new or file)
         sought = [word.encode() for word in words]

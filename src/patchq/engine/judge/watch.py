@@ -33,10 +33,10 @@ def watched(span: UpstreamRange, patch: Patch) -> tuple[Evidence, ...]:
 
 
 def mentioned(words: Sequence[str], message: str) -> list[str]:
-    """Those of ``words`` that stand in ``message`` as whole words, in any case.
+    """Those of ``words`` that are in ``message`` as whole words, ignoring case.
 
-    A blank stands for a hyphen and an underscore too, and each of them may stand between letters
-    and digits: ``DGX Spark`` is found in "dgx-spark", ``SM121`` in "sm_121".
+    A blank also matches a hyphen or an underscore, and each of them may be between letters and
+    digits: ``DGX Spark`` is found in "dgx-spark", ``SM121`` in "sm_121".
     """
     return [word for word in words if _expression(word).search(message)]
 
