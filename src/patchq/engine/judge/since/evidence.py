@@ -1,4 +1,4 @@
-"""What upstream did since lines landed, put so that a reviewer can look at it."""
+"""The evidence of what upstream did since lines landed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from patchq.model.verdict import Evidence, EvidenceKind
 from patchq.model.words import counted, some
 
 _MENTIONS = 5
-"""So many commits that speak of what landed are named."""
+"""How many commits that mention what landed are named."""
 _SUBJECT = 50
-"""So long is the subject of a commit that is only mentioned."""
+"""The length to which the subject of a commit in a list is cut."""
 
 
 class LaterEvidence:
-    """Makes it on one span."""
+    """Makes evidence of what came after landings, between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -29,8 +29,9 @@ class LaterEvidence:
         self._mentions = LaterMentions(span)
 
     def find(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> tuple[Evidence, ...]:
-        """What upstream did to the files that ``trails`` landed in: a piece of evidence a file, one
-        a commit for those left alone, and where they went."""
+        """What upstream did to the files that ``trails`` landed in: one piece of evidence for each
+        edited file, one for each commit with files left alone, and one for its mentions elsewhere.
+        """
         places = {path: place.new for path, place in facts.placements.items()}
         edits = list(self._later.find(trails))
         mentions = {item.landed.oid: item for item in self._mentions.find(trails, edits, places)}
@@ -56,7 +57,7 @@ class LaterEvidence:
         return (*evidence, *elsewhere)
 
     def _elsewhere(self, found: Mentions) -> Evidence:
-        """What other files had to say of what landed."""
+        """The commits that mention what landed in other files."""
         names = _quoted(found.names)
         told = [self._mention(each) for each in found.elsewhere]
         beside = sum(each.beside for each in found.elsewhere)
@@ -113,7 +114,7 @@ class LaterEvidence:
         return words
 
     def _commit(self, commit: CommitInfo) -> str:
-        """A commit in a few words."""
+        """The short id and subject of a commit."""
         pr = self._span.pull_request(commit)
         number = f" (#{pr})" if pr else ""
         subject = commit.subject.removesuffix(f"(#{pr})").rstrip()

@@ -1,8 +1,8 @@
-"""What upstream did elsewhere, since lines landed, to lines that say the names that stand for them.
+"""The commits since a landing that changed lines of other files with the names of what landed.
 
-A caller may import another function of the name, a build file may take the source out of a list, a
-compiler get a ``-D`` of it: no rule sees all of that, so a reviewer is told which commits to look
-at.
+A caller may import another function of the name, a build file drop the source from a list, a
+compiler get a ``-D`` of a macro: no rule finds all of that, so a reviewer is told which commits to
+look at.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from patchq.git.objects import Objects
 from patchq.model.ids import CommitId
 
 MOST_COMMITS = 20
-"""A name that more commits change lines of says nothing of one of them."""
+"""A name in the changed lines of more commits is too common to name any of them."""
 _MOST_NAMES = 10
 _MOST_READ = 4000
-"""Of so many commits the changed lines are read, the newest first."""
+"""The changed lines of at most so many commits are read, the newest first."""
 _OF_DIRECTORY = frozenset(
     {"__init__.py", "CMakeLists.txt", "Makefile", "makefile", "GNUmakefile", "Makefile.am"}
     | {"Kconfig", "meson.build", "BUILD", "BUILD.bazel", "SConscript", "mod.rs", "Dockerfile"}
 )
-"""Files of that name go by that of their directory."""
+"""Files with these names are searched for by the name of their directory."""
 _SYNTAX = re.compile(
     r"name|run|uses|with|env|if|on|jobs|steps|needs|services|build|else|try|finally|default|public"
     r"|private|protected"
 )
-"""Words before a colon that name nothing of one's own."""
+"""Words before a colon that are syntax, not names."""
 _TEST = re.compile(r"(?:^|[/_.])tests?(?:[/_.]|$)", re.IGNORECASE)
-"""In a test nothing else needs the names."""
+"""Test files: nothing else uses their names."""
 _DUNDER = re.compile(r"__\w+__")
 _SAYS = re.compile(r"[\w.+-]*\w")
 _DEFINES = re.compile(
@@ -52,15 +52,16 @@ _DEFINES = re.compile(
     rb"|\s*(?:-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*:(?:\s|$)"
     rb"|.*[\"'](--[a-z][\w-]+)[\"']"
 )
-"""What a line defines: a macro, a variable, an option, a target, a key."""
+"""The definition on a line: a macro, a variable, an option, a target, a key."""
 _USES = re.compile(rb"\b(?:[A-Za-z_]\w+(?=\s*\()|[A-Z_][A-Z\d_]{2,})\b")
 
 
 @dataclass(frozen=True)
 class LaterMention:
-    """A commit that changed lines with ``names`` in ``files``; ``beside`` such lines in all.
+    """A commit that changed lines with ``names`` in ``files``; only next to such lines if
+    ``beside``.
 
-    ``rank`` is the place of the first of its names among those that were looked for.
+    ``rank`` is the place of its first name among those searched for.
     """
 
     commit: CommitInfo
@@ -72,12 +73,12 @@ class LaterMention:
 
 @dataclass(frozen=True)
 class Mentions:
-    """Who spoke of what landed together with ``landed``: by the first of its names that they say,
-    newest first; behind them those who only changed what stands beside such lines.
+    """The mentions of what ``landed`` brought: sorted by rank, then the newest first; last those
+    ``beside``.
 
-    ``names`` were looked for, but for the ``common`` ones, which too many commits say, and for
-    ``unasked`` more; in ``unread`` commits, the oldest, none was. ``own`` are the commits that say
-    one in the very files.
+    ``names`` were searched for; ``common`` ones are in too many commits; ``unasked`` is the number
+    of further names, ``unread`` that of the oldest commits, which were not searched. ``own`` are
+    the commits that mention a name in the landed files themselves.
     """
 
     landed: CommitInfo
@@ -91,7 +92,7 @@ class Mentions:
 
 
 class LaterMentions:
-    """Finds them on one span."""
+    """Finds later mentions between two bases."""
 
     def __init__(self, span: UpstreamRange):
         self._span = span
@@ -103,8 +104,8 @@ class LaterMentions:
         edits: Sequence[LaterEdits],
         places: Mapping[str, str | None],
     ) -> Iterator[Mentions]:
-        """What was said since ``trails`` landed, by commit; ``edits`` were made in their files,
-        whose paths on the new base are ``places``."""
+        """The mentions since ``trails`` landed, for each landing commit. ``edits`` are those of
+        their files, ``places`` the paths of these on the new base."""
         groups: dict[CommitId, list[HunkHistory]] = {}
         for trail in trails:
             if trail.landed is not None:
@@ -159,7 +160,7 @@ class LaterMentions:
         )
 
     def _changes(self, name: str, commits: Collection[CommitId]) -> list[ChangedFile] | None:
-        """Where ``commits`` changed lines with a name; None if too many did."""
+        """The files in which ``commits`` changed lines with a name; None if too many did."""
         found, by = list[ChangedFile](), set[CommitId]()
         for change in self._span.changed_lines.saying(name.encode(), commits):
             found.append(change)
@@ -184,9 +185,9 @@ def _mention(changes: Sequence[tuple[int, str, ChangedFile]]) -> LaterMention:
 def _names(
     edits: Iterable[LaterEdits], group: Iterable[HunkHistory], objects: Objects
 ) -> dict[tuple[str, ...], None]:
-    """The names that stand for what landed, each with those to ask for if it is too common: of
-    the definitions that the lines are in, of the files, of what the lines define, and in C of what
-    they use and a macro may remake."""
+    """The names of what landed, each followed by alternatives if it is too common: of the
+    definitions around the lines, of the files, of what the lines define, and in C of what they use
+    and a macro may redefine."""
     around, files, defined, used = (dict[tuple[str, ...], None]() for _ in range(4))
     for edit in edits:
         files.update(dict.fromkeys(_of_file(edit.file)))
@@ -207,8 +208,8 @@ def _names(
 
 
 def _of_file(path: str) -> Iterator[tuple[str, ...]]:
-    """Its name without the ending, which the whole one has in it; for what is compiled, that of the
-    directory too, which a build takes in."""
+    """The names of a file: without the ending, or whole if that is too common; for C that of the
+    directory too, which a build file may name."""
     file = PurePosixPath(path)
     if file.name in _OF_DIRECTORY:
         if file.parent.name:
@@ -224,12 +225,13 @@ def _of_file(path: str) -> Iterator[tuple[str, ...]]:
 
 
 def _parts(name: str) -> Iterator[str]:
-    """A definition and what it is in, bare; one that Python calls by itself goes by its class."""
+    """The last part of a qualified name, and the part before it; a ``__method__`` only by its
+    class."""
     return (part for part in reversed(tail(name)) if part and not _DUNDER.fullmatch(part))
 
 
 def _used(line: bytes) -> Iterator[str]:
-    """What a line of C calls, and the names in it that look like macros."""
+    """The functions that a line of C calls, and the names in it that look like macros."""
     for match in _USES.finditer(only_code(line)):
         name = match[0].decode()
         if match[0] not in KEYWORDS:
@@ -237,7 +239,7 @@ def _used(line: bytes) -> Iterator[str]:
 
 
 def _defined(lines: FileLines, number: int) -> Iterator[str]:
-    """What a line defines for others, for all that is known: no variable of a function."""
+    """The names that a line may define for other files: no local variables."""
     match = _DEFINES.match(lines.raw[number])
     name = next(filter(None, match.groups()), b"").decode(errors="replace") if match else ""
     if not name or _SYNTAX.fullmatch(name):
