@@ -11,6 +11,7 @@ from judging import judged, shown
 from miniature import Edits, MakeMiniature
 from workspaces import make_workspace, open_project
 
+from patchq.git import changed_lines
 from patchq.git.changed_lines import ChangedLines
 from patchq.model.ids import commit_id
 from patchq.model.verdict import EvidenceKind, Verdict
@@ -245,7 +246,11 @@ def test_it_is_in_every_report_and_kept(patchq: CommandLine, miniature: MakeMini
         assert oid[:9] in printed("report", "v1", "--onto", "v2", "--format", form)
 
 
-def test_each_commit_is_read_once(miniature: MakeMiniature) -> None:
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_what_commits_changed(
+    miniature: MakeMiniature, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(changed_lines, "_AT_ONCE", at_once)
     upstream = miniature()
     upstream.commit("Start", {"a b.c": "x\n"})
     ids = [
@@ -254,9 +259,23 @@ def test_each_commit_is_read_once(miniature: MakeMiniature) -> None:
     ]
     upstream.tag("v1")
     store = open_project(make_workspace(upstream, {}, bases=("v1",)), upstream).store
-    lines = ChangedLines(store.git)
+    lines = ChangedLines(store.git, reversed(ids))
+    assert lines.read(ids[2:]) == ids[2:]
     newest = list(lines.saying(b"go", ids[2:]))
-    assert [(each.commit.oid, each.path) for each in newest] == [(oid, "a b.c") for oid in ids[2:]]
+    assert {(each.commit.oid, each.path) for each in newest} == {(i, "a b.c") for i in ids[2:]}
+    assert lines.read(ids) == ids
     assert {each.commit.oid for each in lines.saying(b"go", ids)} == set(ids)
     assert {each.path for each in lines.saying(b"3", ids)} == {"a b.c", "ä.c"}
     assert not list(lines.saying(b"go", ()))
+
+
+def test_what_has_no_room_is_told(
+    miniature: MakeMiniature, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_lines, "_AT_ONCE", 1)
+    monkeypatch.setattr(changed_lines, "_ROOM", 1)
+    later: list[Edits] = [LEFT, {"n.c": "int m;\n"}]
+    words, _ = _told(miniature, "q.c", (C, FENCED), OTHER, later)
+    assert words == (
+        f"no commit changed lines of other files with {NAMES_C}; not looked at: the oldest 1 commit"
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patchq.git.history import CommitInfo
@@ -22,6 +22,9 @@ _HUNK = b"\n@@"
 _HUNKS = re.compile(rb"^(?=@@)", re.MULTILINE)
 _LARGEST = "1m"
 """A file as large as this is data, and its lines are not read."""
+_AT_ONCE = 200
+_ROOM = 64 << 20
+"""How many commits one process reads; none is read once more bytes than that are kept."""
 _NAME = re.compile(rb"^(?:---|\+\+\+) ([^\n\t]*)", re.MULTILINE)
 _SWITCHES = re.compile(
     rb"\s*(?:#\s*(?:if|el|endif)|<<|[}\s]*(?i:if|el|elif|elseif|else|endif|fi|while|until|for|return|exit"
@@ -50,33 +53,39 @@ class ChangedFile:
 
 
 class ChangedLines:
-    """Those of commits, each of which is read once."""
+    """Those of ``commits``, the newest first: read in this order, as far as they are asked for and
+    there is room, each once. So what is read of them does not depend on who asks first."""
 
-    def __init__(self, git: Git):
+    def __init__(self, git: Git, commits: Iterable[CommitId]):
         self._git = git
+        self._left = list(commits)
         self._texts: list[_Text] = []
         self._read: set[CommitId] = set()
+        self._room = _ROOM
+
+    def read(self, wanted: Sequence[CommitId]) -> list[CommitId]:
+        """Those of ``wanted`` that could be read."""
+        missing = set(wanted) - self._read
+        while missing and self._left and self._room > 0:
+            some, self._left = self._left[:_AT_ONCE], self._left[_AT_ONCE:]
+            output = self._git.run(
+                *("-c", f"core.bigFileThreshold={_LARGEST}"),
+                *("diff-tree", "--stdin", "-r", "--root", "-p", "--cc", "-U3", "-M"),
+                *("--no-rename-empty", "--no-ext-diff", "--no-textconv", "--no-color"),
+                f"--format={_HEAD.decode()}",
+                stdin="".join(f"{commit}\n" for commit in some).encode(),
+            ).stdout
+            self._room -= len(output)
+            self._texts.append(_Text(b"\n" + output))
+            self._read.update(some)
+            missing.difference_update(some)
+        return [commit for commit in wanted if commit in self._read]
 
     def saying(self, word: bytes, commits: Collection[CommitId]) -> Iterator[ChangedFile]:
-        """Where ``commits`` changed lines with ``word``, which no letter, digit or underscore may
-        stand beside, but for the ``-D`` of a compiler."""
-        self._have(commits)
+        """Where ``commits``, which were :meth:`read`, changed lines with ``word``, which no letter,
+        digit or underscore may stand beside, but for the ``-D`` of a compiler."""
         for text in self._texts:
             yield from text.saying(word, commits)
-
-    def _have(self, commits: Iterable[CommitId]) -> None:
-        fresh = [commit for commit in commits if commit not in self._read]
-        if not fresh:
-            return
-        output = self._git.run(
-            *("-c", f"core.bigFileThreshold={_LARGEST}"),
-            *("diff-tree", "--stdin", "-r", "--root", "-p", "--cc", "-U3", "-M"),
-            *("--no-rename-empty", "--no-ext-diff", "--no-textconv", "--no-color"),
-            f"--format={_HEAD.decode()}",
-            stdin="".join(f"{commit}\n" for commit in fresh).encode(),
-        ).stdout
-        self._texts.append(_Text(b"\n" + output))
-        self._read.update(fresh)
 
 
 class _Text:

@@ -221,7 +221,7 @@ class UpstreamRange:
     @cached_property
     def changed_lines(self) -> ChangedLines:
         """The lines that the commits between the bases changed."""
-        return ChangedLines(self.store.git)
+        return ChangedLines(self.store.git, self._parents)
 
     def messages(self, commits: Sequence[CommitId]) -> dict[CommitId, str]:
         """The whole message of each commit."""

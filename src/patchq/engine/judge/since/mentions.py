@@ -124,7 +124,8 @@ class LaterMentions:
         places: Mapping[str, str | None],
     ) -> Mentions:
         after = self._span.after(landed)
-        order = {oid: place for place, oid in enumerate(after[:_MOST_READ])}
+        read = self._span.changed_lines.read(after[:_MOST_READ])
+        order = {oid: place for place, oid in enumerate(read)}
         own = {path for trail in group for path in trail.unit.paths}
         own |= {place for path in own if (place := places.get(path))}
         of_files = {choices for path in own for choices in _of_file(path)}
@@ -154,7 +155,7 @@ class LaterMentions:
             tuple(searched),
             tuple(common),
             max(len(names) - _MOST_NAMES, 0),
-            max(len(after) - _MOST_READ, 0),
+            len(after) - len(read),
             tuple(mentions),
             frozenset(said),
         )
