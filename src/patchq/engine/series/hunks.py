@@ -1,4 +1,4 @@
-"""A patch taken apart: the smallest changes that upstream may have taken one by one.
+"""A patch split into units: the smallest changes that upstream may have taken one by one.
 
 A unit is one hunk of a text file, or the whole change of a file where it has no hunks of its own
 to tell apart (added, deleted, renamed, binary, mode). Each unit is a change of tree entries on
@@ -23,9 +23,9 @@ from patchq.model.patch import Patch
 class Unit:
     """One change: ``before`` and ``after`` are entries by the patch's own (old) paths.
 
-    ``hunks`` are the indexes of the hunks it stands for, (0,) for a change that has none. ``whole``
-    are the same paths as the whole patch leaves them; ``edit`` is, for one hunk of several, from
-    which byte to which it puts what into the file.
+    ``hunks`` are the indexes of its hunks, (0,) for a change without hunks. ``whole`` are the same
+    paths after the whole patch; ``edit`` is, for one hunk of several, the range of bytes that it
+    replaces and the new bytes.
     """
 
     file: str
@@ -71,7 +71,7 @@ class Region:
 
     @property
     def last(self) -> int:
-        """The last of them; of an empty file, where it would be."""
+        """The number of the last line, ``first`` if there is none."""
         return max(self.end - 1, self.first)
 
 
@@ -106,7 +106,7 @@ def _whole_unit(change: FileChange, applied: Applied) -> Unit:
 
 
 def _hunk_units(change: FileChange, applied: Applied, objects: Objects) -> tuple[Unit, ...] | None:
-    """One unit a hunk, None if the hunks of the file cannot be told apart for certain."""
+    """One unit for each hunk, None if the hunks of the file cannot be told apart for certain."""
     if len(change.hunks) < 2 or len(change.paths) != 1:
         return None
     (path,) = change.paths
@@ -148,12 +148,12 @@ def joined(units: Sequence[Unit], objects: Objects) -> Unit:
 
 
 def is_text(entry: Entry) -> bool:
-    """Whether it is a file, with lines: no submodule and no symbolic link."""
+    """Whether an entry is a regular file: no submodule and no symbolic link."""
     return entry.mode not in (GITLINK_MODE, SYMLINK_MODE)
 
 
 def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines two texts have in common at the beginning, and behind that at the end."""
+    """The numbers of common lines at the beginning of two texts, and in the rest at the end."""
     same = min(len(old), len(new))
     head = _alike(same, lambda low, high: old[low:high] == new[low:high])
     before, behind = len(old), len(new)
@@ -165,7 +165,7 @@ def common_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
 
 
 def occurrences(content: bytes, text: bytes) -> list[int]:
-    """The (0-based) lines at which ``text``, which is whole lines, stands in ``content``."""
+    """The (0-based) lines at which ``content`` has ``text``, which is whole lines."""
     found = []
     at = content.find(text)
     while at >= 0:
@@ -176,8 +176,10 @@ def occurrences(content: bytes, text: bytes) -> list[int]:
 
 
 def _alike(size: int, are_same: Callable[[int, int], bool]) -> int:
-    """How many of ``size`` lines are alike from the first on, where ``are_same`` compares a range:
-    by halves, so that each line is compared about twice."""
+    """How many of ``size`` lines are equal from the first on; ``are_same`` compares a range.
+
+    By bisection, so that each line is compared about twice.
+    """
     low, high = 0, size
     while low < high:
         middle = (low + high + 1) // 2
@@ -189,10 +191,10 @@ def _alike(size: int, are_same: Callable[[int, int], bool]) -> int:
 
 
 def locate(hunks: Sequence[Hunk], lines: list[bytes]) -> tuple[int, ...] | None:
-    """The 0-based line where each hunk stands in ``lines``, in order; None if one does not.
+    """The 0-based line of each hunk in ``lines``, in order; None if one has no place.
 
-    Like git apply, the match nearest to the place the hunk names (moved by what earlier hunks
-    were off) counts.
+    As with git apply, the match nearest to the line that the hunk names counts, shifted by the
+    offset of earlier hunks.
     """
     positions: list[int] = []
     floor = drift = 0
@@ -217,12 +219,12 @@ def _nearest(wanted: Sequence[bytes], lines: list[bytes], around: int, floor: in
     first, *rest = wanted
     places = (at for at in range(floor, last + 1) if lines[at] == first)
     matches = (at for at in places if lines[at + 1 : at + len(wanted)] == rest)
-    # of two as near, the one further down
+    # of two equally near, the later one
     return min(matches, key=lambda at: (abs(at - around), -at), default=None)
 
 
 def splice(lines: Sequence[bytes], changes: Sequence[tuple[Hunk, int]]) -> bytes:
-    """``lines`` with each hunk in its place (a line, from 0), in order."""
+    """``lines`` with each hunk applied at its (0-based) line, in order."""
     result: list[bytes] = []
     position = 0
     for hunk, at in changes:

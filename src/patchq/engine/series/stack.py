@@ -18,7 +18,7 @@ _CONTEXT = 3
 
 
 class PatchRefusedError(InputError):
-    """A patch of a series does not apply where the series says it stands."""
+    """A patch of a series does not apply in its place."""
 
     def __init__(self, patch: Patch, onto: str, reason: str):
         super().__init__(
@@ -33,18 +33,18 @@ class PatchRefusedError(InputError):
 
 
 class Stack:
-    """Applies patches onto trees of one store; each application is made once."""
+    """Applies patches onto trees of one store; results are kept."""
 
     def __init__(self, store: Store):
         self._store = store
         self._known: dict[tuple[str, str, int, str, int], Applied | Refused] = {}
         self._last: dict[tuple[TreeId, str], tuple[tuple[Patch, ...], list[TreeId]]] = {}
-        """The last stack on a tree, and what it is with each of its patches."""
+        """By tree and base: the last stack of patches on it, and the tree after each patch."""
 
     def try_apply(self, tree: TreeId, patch: Patch, *, fuzz: int = 0) -> Applied | Refused:
-        """Apply one patch to ``tree``, strictly but for ``fuzz``: the whole file, as git reads it.
+        """Apply one patch to ``tree``, strictly except for ``fuzz``: the whole file, as git does.
 
-        So many lines of the usual three of context need not match, as with patch(1) ``-F``.
+        ``fuzz`` is the number of context lines that need not match, as with patch(1) ``-F``.
         """
         key = (tree, patch.sha256, patch.strip, patch.directory, fuzz)
         if key not in self._known:
@@ -85,10 +85,8 @@ class Stack:
 def below(
     series: Series, entry: SeriesEntry, default_guards: frozenset[str]
 ) -> tuple[SeriesEntry, ...]:
-    """The entries that ``entry`` stands on.
-
-    Those before it that are active under the default guards plus its own positive guards.
-    """
+    """The entries below ``entry``: those before it that are active under the default guards plus
+    its own positive guards."""
     own = frozenset(guard.name for guard in entry.guards if guard.positive)
     earlier = series.entries[: series.entries.index(entry)]
     return tuple(other for other in earlier if other.active(default_guards | own))
@@ -96,14 +94,15 @@ def below(
 
 @dataclass(frozen=True)
 class Absent:
-    """A patch that another one requires and that is not below it; ``where`` it is, in words."""
+    """A patch that another one requires and that is not below it; ``where`` says where it is."""
 
     name: str
     where: str
 
 
 def absent(patch: Patch, there: Container[str], series: Series | None = None) -> tuple[Absent, ...]:
-    """What ``patch`` requires and is not ``there``, with where ``series`` has it instead."""
+    """The patches that ``patch`` requires and that are not ``there``, with their place in
+    ``series``."""
     names = series.names if series else ()
     found = []
     for name in patch.header.requires:
@@ -128,10 +127,10 @@ def absent_words(missing: Sequence[Absent]) -> str:
 
 
 def met(reach: Reach, patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    """Those of ``patches`` that matter to what stands on ``reach``, in their order.
+    """Those of ``patches`` that can affect the paths ``reach``, in order.
 
-    They touch it, or what another of them does. What a tree holds on these paths is the same
-    without the rest.
+    They touch these paths, or paths that another of them touches: without the rest, a tree has the
+    same content at ``reach``.
     """
     left = dict(enumerate(patches))
     found: dict[int, Patch] = {}
@@ -147,7 +146,7 @@ def met(reach: Reach, patches: Iterable[Patch]) -> tuple[Patch, ...]:
 def independent(
     reaches: Mapping[str, Reach], tied: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, ...]]:
-    """The names in groups that cannot meet, each in the order of ``reaches``.
+    """The names in groups that touch no common paths, each in the order of ``reaches``.
 
     ``tied`` are pairs that belong together whatever they touch.
     """

@@ -1,4 +1,4 @@
-"""The way from one base to another: where paths went, what is covered, the commits between."""
+"""The range from one base to another: where paths moved, what is covered, the commits between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from patchq.recent import Recent
 
 _WORD = re.compile(rb"\w\w+")
 _FEW = 4
-"""A file with fewer words may be the same as another by chance: it is not known again."""
+"""A file with fewer words may equal another by chance, and is not recognised elsewhere."""
 
 
 class Whereabouts(Enum):
@@ -39,9 +39,9 @@ class Whereabouts(Enum):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a path of a patch belongs on the new base (``new`` is None if nowhere).
+    """The place of a path of a patch on the new base (``new`` is None if it has none).
 
-    ``alternatives`` are other directories it may belong to: upstream split its own.
+    ``alternatives`` are other directories that it may be in, if upstream split its own.
     """
 
     old: str
@@ -52,7 +52,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class _Covered:
-    """The paths that all of some archives hold."""
+    """The paths that all of some archives have."""
 
     coverages: tuple[Coverage, ...]
 
@@ -65,7 +65,7 @@ class _Covered:
 
 
 _LINES = 200_000
-"""So many commits of lines of history are kept, some megabytes."""
+"""How many commits of lines of history are kept, some megabytes."""
 
 
 class UpstreamRange:
@@ -94,9 +94,9 @@ class UpstreamRange:
 
     @cached_property
     def identity(self) -> list[object]:
-        """All that answers about this span depend on, for keys of kept answers.
+        """All that answers about this range depend on, for cache keys.
 
-        Where history is cut off, or a base is not in the store, answers may be others than later.
+        It includes where history is cut off and which bases are missing: later answers may differ.
         """
         return [
             [[b.name, b.commit, self.store.objects.has(b.commit)] for b in self._upto_new],
@@ -116,28 +116,28 @@ class UpstreamRange:
 
     @property
     def _upto_new(self) -> Sequence[Base]:
-        """The bases that a commit may be in first; what is locked after them changes no answer."""
+        """The bases up to the new one, as later ones change no answer."""
         names = [base.name for base in self.lock.bases]
         return self.lock.bases[: names.index(self.new.name) + 1 if self.new.name in names else None]
 
     def covers(self, path: str) -> bool:
-        """Whether both bases can tell anything about ``path``."""
+        """Whether both bases cover ``path``."""
         return self.old.covers(path) and self.new.covers(path)
 
     def place(self, path: str) -> Placement:
-        """Where ``path`` of the old base (or of a patch on it) belongs on the new one."""
+        """The place of ``path`` of the old base, or of a patch on it, on the new one."""
         if path not in self._placements:
             self._placements[path] = self._place(path)
         return self._placements[path]
 
     def place_by_trees(self, path: str) -> Placement:
-        """:meth:`place` as far as the two trees tell: no commit between them is asked."""
+        """:meth:`place` as the two trees tell it, without the commits between them."""
         if path not in self._in_trees:
             self._in_trees[path] = self._look_up(path)
         return self._in_trees[path]
 
     def expect(self, paths: Iterable[str]) -> None:
-        """Say which paths :meth:`commits` will be asked about: git is asked for all at once."""
+        """Announce paths that :meth:`commits` will be asked about, so that git is asked once."""
         self._expected.update(paths)
 
     def commits(self, paths: Iterable[str]) -> tuple[CommitInfo, ...]:
@@ -147,7 +147,7 @@ class UpstreamRange:
         return self._touching(self._names(paths))
 
     def since(self, paths: Iterable[str], holds: Callable[[CommitInfo], bool]) -> CommitInfo | None:
-        """The commit on ``paths`` from which on ``holds`` is true of every one, if there is one."""
+        """The commit on ``paths`` since which ``holds`` is true of all, None if there is none."""
         found = None
         for commit in reversed(self.commits(paths)):
             if not holds(commit):
@@ -170,13 +170,13 @@ class UpstreamRange:
         return self.new.name
 
     def descends(self, commit: CommitId, ancestor: CommitId) -> bool:
-        """Whether ``commit`` has ``ancestor`` in its history: of many commits, ask this."""
+        """Whether ``commit`` has ``ancestor`` in its history; fast for many commits."""
         if commit not in self._parents or ancestor not in self._parents:
             return self._history.contains(ancestor, commit)
         return commit in self._reached(ancestor, back=False)
 
     def precedes(self, ancestor: CommitId, commit: CommitId) -> bool:
-        """The same: of many ancestors, ask this."""
+        """The same; fast for many ancestors."""
         if commit not in self._parents or ancestor not in self._parents:
             return self._history.contains(ancestor, commit)
         return ancestor in self._reached(commit, back=True)
@@ -212,7 +212,7 @@ class UpstreamRange:
         return reached
 
     def after(self, commit: CommitInfo) -> tuple[CommitId, ...]:
-        """The commits between the bases, newest first, that ``commit`` has not in its history."""
+        """The commits between the bases that are not in the history of ``commit``, newest first."""
         if commit.oid not in self._parents:
             return tuple(self._parents)
         before = self._reached(commit.oid, back=True)
@@ -234,7 +234,7 @@ class UpstreamRange:
         commit: CommitInfo | None,
         paths: tuple[str, ...] = (),
     ) -> Evidence:
-        """A piece of evidence, with what is to be said of its commit."""
+        """A piece of evidence, with the facts about its commit."""
         if commit is None:
             return Evidence(kind, text, paths=paths)
         return Evidence(
@@ -249,7 +249,7 @@ class UpstreamRange:
         )
 
     def pull_request(self, commit: CommitInfo) -> int | None:
-        """The number of the pull request that a commit came with, None if none is known."""
+        """The number of the pull request of a commit, None if none is known."""
         numbers = self.settings.pull_requests(commit.subject) or self._pull_requests.of(commit.oid)
         return numbers[0] if numbers else None
 
@@ -270,7 +270,7 @@ class UpstreamRange:
         return [base.coverage for base in (self.old, self.new) if base.archive is not None]
 
     def _place(self, path: str) -> Placement:
-        """Where the trees say, unless neither has the file: then where its history says first."""
+        """The place by the trees; by its history first if neither tree has the file."""
         placed = self.place_by_trees(path)
         there = (self.store.objects.file(base.tree, path) for base in (self.old, self.new))
         if placed.where is Whereabouts.UNCOVERED or any(there):
@@ -300,9 +300,9 @@ class UpstreamRange:
         return Placement(path, added.path, where, added.alternatives)
 
     def _renamed_since(self, path: str) -> str | None:
-        """Where a file is now that upstream added at ``path`` between the bases and renamed.
+        """The path of a file that upstream added at ``path`` between the bases and renamed.
 
-        Of one that says next to nothing, such as a marker of a package, nobody knows.
+        None for a file with little content, such as an empty ``__init__.py``.
         """
         found: str | None = None
         for commit in self.commits((path,)):
@@ -347,7 +347,7 @@ class UpstreamRange:
 
 
 def upstream_range(project: Project, old: str, new: str) -> UpstreamRange:
-    """The way from one locked base to another."""
+    """The range from one locked base to another."""
     return UpstreamRange(project, project.lock.base(old), project.lock.base(new))
 
 
