@@ -1,7 +1,7 @@
-"""What commits changed, as text to be searched for words.
+"""The lines that commits changed, searched for words.
 
-git would have to make the differences anew for each word (git-log(1), ``-G``); here it makes those
-of each commit once, for all that is asked.
+With git-log(1) ``-G``, git would compute the differences again for each word; here it computes
+those of each commit once for all words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILE = b"\ndiff --"
 _HUNK = b"\n@@"
 _HUNKS = re.compile(rb"^(?=@@)", re.MULTILINE)
 _LARGEST = "1m"
-"""A file as large as this is data, and its lines are not read."""
+"""The lines of a file that is at least this large are not read: it is data."""
 _AT_ONCE = 200
 _ROOM = 64 << 20
 """How many commits one process reads; none is read once more bytes than that are kept."""
@@ -30,15 +30,15 @@ _SWITCHES = re.compile(
     rb"\s*(?:#\s*(?:if|el|endif)|<<|[}\s]*(?i:if|el|elif|elseif|else|endif|fi|while|until|for|return|exit"
     rb"|goto|break|continue|raise|throw|switch|case|with|try)\b)|.*(?:/\*|\*/|\"\"\"|'''|<<|\\$)"
 )
-"""What may switch lines off that stay as they are."""
+"""A line that may switch off unchanged lines next to it."""
 
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """A file in which ``commit`` changed lines that say a word; ``old`` and ``new`` are its names.
+    """A file in which ``commit`` changed lines with a word; ``old`` and ``new`` are its names.
 
-    If it is only ``beside``, such lines stayed as they are, and what may switch them off was
-    changed next to them.
+    If ``beside``, the lines with the word are unchanged, and a line next to them that may switch
+    them off was changed.
     """
 
     commit: CommitInfo
@@ -48,13 +48,13 @@ class ChangedFile:
 
     @property
     def path(self) -> str:
-        """Where the file is, or was."""
+        """The new path of the file, or the old one if it was deleted."""
         return self.new or self.old or ""
 
 
 class ChangedLines:
-    """Those of ``commits``, the newest first: read in this order, as far as they are asked for and
-    there is room, each once. So what is read of them does not depend on who asks first."""
+    """The changed lines of ``commits`` (the newest first). Each is read once, in that order, up to
+    what is asked for and fits: what is read does not depend on who asks first."""
 
     def __init__(self, git: Git, commits: Iterable[CommitId]):
         self._git = git
@@ -64,7 +64,7 @@ class ChangedLines:
         self._room = _ROOM
 
     def read(self, wanted: Sequence[CommitId]) -> list[CommitId]:
-        """Those of ``wanted`` that could be read."""
+        """Read the commits ``wanted``; those of them that fit."""
         missing = set(wanted) - self._read
         while missing and self._left and self._room > 0:
             some, self._left = self._left[:_AT_ONCE], self._left[_AT_ONCE:]
@@ -82,14 +82,14 @@ class ChangedLines:
         return [commit for commit in wanted if commit in self._read]
 
     def saying(self, word: bytes, commits: Collection[CommitId]) -> Iterator[ChangedFile]:
-        """Where ``commits``, which were :meth:`read`, changed lines with ``word``, which no letter,
-        digit or underscore may stand beside, but for the ``-D`` of a compiler."""
+        """The files in which ``commits``, which were :meth:`read`, changed lines with ``word`` as a
+        whole word, or after the ``-D`` of a compiler."""
         for text in self._texts:
             yield from text.saying(word, commits)
 
 
 class _Text:
-    """What git says of commits."""
+    """The output of git for commits."""
 
     def __init__(self, text: bytes):
         self._text = text
@@ -141,10 +141,11 @@ def _commits(text: bytes) -> Iterator[tuple[int, CommitInfo]]:
 def _read(
     head: bytes, hunks: bytes, pattern: re.Pattern[bytes]
 ) -> tuple[str | None, str | None, bool] | None:
-    """The names of a file, and whether its lines with the word stayed; None if none is near."""
+    """The old and new name of a file and whether its lines with the word are unchanged; None if
+    no change is near such a line."""
     beside = False
     for hunk in _HUNKS.split(hunks):
-        wide = max(len(hunk) - len(hunk.lstrip(b"@")) - 1, 1)  # one mark a line for each parent
+        wide = max(len(hunk) - len(hunk.lstrip(b"@")) - 1, 1)  # a line has one mark for each parent
         lines = hunk.split(b"\n")[1:]
         sides = (b"+" * wide, b"-" * wide)
         changed = [line[wide:] for line in lines if line[:wide] in sides]
