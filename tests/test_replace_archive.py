@@ -82,7 +82,7 @@ def test_the_tag_replaces_an_archive_that_is_a_part_of_it(
     refused = run(patchq, workspace, "export", "v2", "-o", "out", code=1)
     assert "`patchq lock v2 --replace-archive`" in refused
     said = run(patchq, workspace, "lock", "v2", "--replace-archive")
-    assert "1 covered files are only in the tag" in said
+    assert "only in the tag: 1 covered file\n" in said
     assert "clean  kernel.patch" in said
     assert "python.patch" not in said
     base = workspace.lock().base("v2")
@@ -113,6 +113,29 @@ def test_verify_checks_what_an_archive_covers_and_names_the_rest(
     (directory / "python.patch").write_bytes(upstream.patch("v2", both))
     said = run(patchq, workspace, "verify", "v2", code=1)
     assert "python.patch: kernel/CMakeLists.txt is not covered by" in said
+
+
+def test_what_an_archive_does_not_cover_leaves_and_comes_back_and_is_named(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    wheel(workspace)
+    run(patchq, workspace, *IMPORT)
+    directory = add_series(workspace, "v2", {})
+    kernel = (workspace.series_path("v1") / "kernel.patch").read_bytes()
+    python = upstream.patch("v2", {"python/demo/__init__.py": "two\nmore\n"})
+    for name, raw in {"kernel.patch": kernel, "python.patch": python}.items():
+        (directory / name).write_bytes(raw)
+    (workspace.series_path("v1") / "series").write_text("python.patch\nkernel.patch\n")
+    for order in ("python.patch\nkernel.patch # ours\n", "kernel.patch # ours\n"):
+        (directory / "series").write_text(order)
+        before = {file.name: file.read_bytes() for file in directory.iterdir()}
+        run(patchq, workspace, "drop", "kernel", "--tag", "v2", "--reason", "no")
+        said = run(patchq, workspace, "revive", "kernel", "v2")
+        assert "kernel.patch comes back as not-covered" in said
+        now = {file.name: file.read_bytes() for file in directory.iterdir()}
+        assert {name: now[name] for name in before} == before
+    said = run(patchq, workspace, "edit", "v2")
+    assert "not opened, not covered by the base: kernel.patch" in said
 
 
 def test_an_archive_of_something_else_stays(patchq: CommandLine, workspace: Workspace) -> None:

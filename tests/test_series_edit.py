@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -127,7 +128,9 @@ def test_comments_go_with_a_patch_to_other_tags(bench: Bench) -> None:
 def test_a_comment_on_the_line_of_a_folded_patch_is_told(bench: Bench) -> None:
     file = bench.workspace.series_path("v1") / "series"
     file.write_text("one.patch\ntwo.patch # why two\nthree.patch\n")
-    assert "left out of two.patch: # why two" in bench.run("fold", "one", "two")
+    said = bench.run("fold", "one", "two")
+    assert "left out of two.patch: # why two" in said
+    assert re.search(r"left out of two.patch: its message \(\S.*\)", said)
     bench.run("undo")
     bench.run("edit")
     bench.rebase("todo[1] = todo[1].replace('pick', 'fixup', 1)")
@@ -598,3 +601,20 @@ def test_a_port_says_which_patches_are_off_by_their_guards(bench: Bench) -> None
     bench.run("guard", "two", "--when", "lab", "--tag", "v1")
     said = bench.run("port", "two", "three", "--from", "v1", "--to", "v2", "--dry-run")
     assert said.count("off by its guards (+lab)") == 1
+
+
+def test_an_edit_names_the_patches_that_it_does_not_open(bench: Bench) -> None:
+    bench.run("guard", "two", "--when", "lab")
+    assert "not opened, off by their guards (--with GUARD): two.patch (+lab)" in bench.run("edit")
+    bench.run("edit", "--abort")
+    found = bench.json("edit")
+    assert found["not_opened"] == {"guards": ["two.patch"], "not_covered": []}
+    bench.run("edit", "--abort")
+    assert "not opened" not in bench.run("edit", "--with", "lab")
+
+
+def test_a_message_that_loses_fields_in_an_edit_is_told(bench: Bench) -> None:
+    bench.run("header", "three", "--set", "X-Kind: fix", "--set", "X-Retire-When: always")
+    bench.run("edit")
+    bench.git("commit", "-q", "--amend", "-m", "Said anew\n\nX-Kind: gate")
+    assert "three.patch: its new message leaves out X-Retire-When\n" in bench.run("refresh")

@@ -513,3 +513,10 @@ def test_what_cannot_be_imported(
     done = patchq("import-upstream", *arguments, "--tag", "v1.0", cwd=root)
     assert (done.returncode, words in done.stderr) == (InputError.exit_code, True), done.stderr
     assert Workspace(root).lock().bases == ()
+
+
+def test_fetch_of_all_says_what_is_only_lent(root: Path, patchq: CommandLine) -> None:
+    patchq("lock", "v1.0", cwd=root)
+    whole = patchq("fetch", "--whole", cwd=root)
+    assert "lends is not copied into .patchq/" in whole.stderr
+    assert "lends" not in patchq("fetch", cwd=root).stderr

@@ -75,6 +75,11 @@ class Bases(OpenWorkspace):
             yield base, state
         if whole and self.store.gaps is not None:
             self.store.gaps.close_all(base.commit for base in bases if base.archive is None)
+        if whole and self.store.lender is not None:
+            self.say(
+                f"what {self.store.lender.directory} lends is not copied into .patchq/: elsewhere "
+                "the workspace needs it too, named with --upstream PATH"
+            )
 
     def _bases(self, names: Sequence[str]) -> list[Base]:
         return [self.lock.base(name) for name in names] if names else list(self.lock.bases)

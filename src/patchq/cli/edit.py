@@ -13,6 +13,12 @@ from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.edit.state import Edit
+    from patchq.model.series import SeriesEntry
+
+_WORDS = {
+    "guards": "off by their guards (--with GUARD)",
+    "not_covered": "not covered by the base",
+}
 
 
 def edit(
@@ -65,6 +71,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
     from patchq.engine.edit.state import WORKTREE
 
     path = run.workspace.state_dir / WORKTREE
+    closed = _not_opened(run, opened)
     if as_json:
         document = {
             "series": opened.tag,
@@ -72,6 +79,7 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
             "guards": list(opened.guards),
             "opened": list(opened.open_names),
             "commits": dict(opened.commits),
+            "not_opened": {why: [entry.name for entry in found] for why, found in closed.items()},
         }
         output.document("edit-opened", document)
         return
@@ -81,8 +89,22 @@ def show_opened(run: Session, opened: Edit, *, as_json: bool) -> None:
         f"{opened.tag}: {counted(count, 'patch')} as commits in {path}"
         + (f" ({above} above are not shown)" if above else "")
     )
+    for why, found in closed.items():
+        if found:
+            typer.echo(f"  not opened, {_WORDS[why]}: {', '.join(map(str, found))}")
     typer.echo("  git rebase -i worktree/base   all of them; git commit --amend for the last")
     typer.echo("  patchq refresh                write it back; patchq edit --abort forgets it")
+
+
+def _not_opened(run: Session, opened: Edit) -> dict[str, list[SeriesEntry]]:
+    """The patches of the series that have no commit, by the reason."""
+    series = run.workspace.load_or_empty(opened.tag).series
+    selected = {*run.settings.default_guards, *opened.guards}
+    left = [entry for entry in series.entries if entry.name not in opened.commits]
+    return {
+        "guards": [entry for entry in left if not entry.active(selected)],
+        "not_covered": [entry for entry in left if entry.active(selected)],
+    }
 
 
 def _abort(run: Session) -> None:

@@ -11,6 +11,7 @@ import typer
 from patchq.cli import output
 from patchq.cli.options import After, Json
 from patchq.cli.session import Session, session
+from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.replace_archive import Replaced
@@ -125,7 +126,7 @@ def _replace_archive(run: Session, name: str) -> int:
     typer.echo(f"{name} = {found.base.commit} ({found.origin}; trust on first use)")
     typer.echo(
         f"every file of {archive.file if archive else name} is the same in it; "
-        f"{len(found.more)} covered files are only in the tag"
+        f"only in the tag: {counted(len(found.more), 'covered file')}"
     )
     return _judge_again(run, name, found)
 

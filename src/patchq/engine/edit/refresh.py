@@ -176,7 +176,10 @@ class _Refresh:
             ),
         ]
         new = with_lineage(self._workspace, new, self._successors(named, folded))
-        lost = lost_remarks(self._old.series, sorted(folded))
+        lost = (
+            *lost_remarks(self._old.series, sorted(folded)),
+            *(words for item in named for words in self._lost_fields(item, works[item.name].patch)),
+        )
         edited = Edited(self._old, new, (*self._restacker.notices, *lost))
         return Refreshed(self._edit, edited, tuple(outcomes))
 
@@ -212,6 +215,16 @@ class _Refresh:
         if self._rewords(item):
             patch = replace(patch, raw=head_of(self._store, commit.words) + patch.diff)
         return Work(_requiring(patch, renamed), commit.before, commit.after)
+
+    def _lost_fields(self, item: NamedCommit, patch: Patch) -> Iterator[str]:
+        """Words on the fields that a new message no longer has."""
+        if item.source is None or not self._rewords(item):
+            return
+        kept = {trailer.key.lower() for trailer in patch.header.trailers}
+        before = self._old.patches[item.source].header.trailers
+        gone = dict.fromkeys(each.key for each in before if each.key.lower() not in kept)
+        if gone:
+            yield f"{item.name}: its new message leaves out {', '.join(gone)}"
 
     def _rewords(self, item: NamedCommit) -> bool:
         if item.source is None or item.source not in self._edit.commits:

@@ -86,7 +86,7 @@ def _brought_back(
         directory, retired=tuple(other for other in directory.retired if other is not record)
     )
     after = series.names[series.names.index(name) + 1 :]
-    if after:
+    if after and verdict is not Verdict.NOT_COVERED:
         applied = restacker.stack.apply(tree, patch, onto=tag)
         works = restacker.works(directory, lenient=True)
         works[name] = Work(patch, applied.before, applied.after)
@@ -133,6 +133,8 @@ def _carried(
     tag = directory.tag
     if record.base == tag:
         patch = read_patch(record.name, record.content, strip=record.strip)
+        if not restacker.covers(patch):  # as a rebase carries it, byte for byte
+            return patch, Verdict.NOT_COVERED
         try:
             restacker.stack.apply(patched, patch, onto=tag)
         except PatchRefusedError as error:
@@ -148,6 +150,8 @@ def _carried(
             f"{tag}` prints the patch, to change it by hand and `patchq import` it.",
         )
     verdict = judgement.report.verdict
+    if verdict is Verdict.NOT_COVERED:
+        return read_patch(record.name, record.content, strip=record.strip), verdict
     if verdict not in ALIVE or judgement.patch is None:
         first = judgement.report.evidence[0].text if judgement.report.evidence else ""
         words = f"is {verdict.value} on {tag}{': ' if first else ''}{first}"

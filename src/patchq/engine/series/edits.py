@@ -330,6 +330,9 @@ def _folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[
     notes: list[str] = []
     names = {patch.name, *(other.name for other in others)}
     for other in others:
+        said = (other.header.subject, other.header.body.strip())
+        if said not in ((patch.header.subject, patch.header.body.strip()), ("", "")):
+            notes.append(f"left out of {other.name}: its message ({other.header.subject})")
         for trailer in other.header.trailers:
             key = trailer.key.lower()
             if trailer.value in patch.header.fields(key):
