@@ -320,6 +320,8 @@ def test_patch_and_tag_in_either_order_and_by_name(
         ("why v1", "no series has a patch v1", "v1 is a tag: name a patch of it"),
         ("port v1 --to v2", "no series has v1", "v1 is a tag: name a patch of it"),
         ("revive v1", "there is no retired patch v1", "v1 is a tag: name a patch of it"),
+        ("--tag v2 list", "patchq has no option --tag", "behind the command: `patchq list --tag"),
+        ("status --tag v2", "patchq status has no option --tag", "This command takes no TAG."),
         ("port old --tag v2", "has no option --tag", "Here a TAG goes with --to or --from."),
         ("show old v1 --tag v2", "one argument too many: v1", "`patchq show --help` explains it"),
         ("why old v1 --onto v2", "two tags are named, v1 and v2; take one", "patchq why --help"),

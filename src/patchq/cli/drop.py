@@ -35,7 +35,7 @@ def drop(
     """Take patches out of a series, with a reason.
 
     They are kept in retired.yaml with the reason, so that `patchq revive` brings them back. The
-    patches above are merged onto what is left; where one does not merge, nothing is written.
+    patches above are merged onto what is left; if one does not merge, nothing is written.
 
     \b
     Examples:

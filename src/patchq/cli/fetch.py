@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def fetch(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[BASE]…", help="Which bases; all without.")
+        list[str] | None, typer.Argument(metavar="[BASE]…", help="Which bases; default: all.")
     ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="All files of history too; nothing is fetched later.")

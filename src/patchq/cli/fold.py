@@ -21,10 +21,11 @@ def fold(
 ) -> None:
     """Fold patches into another one.
 
-    It keeps its name, place and message.
+    The first patch keeps its name, place and message.
 
-    Fields that can hold for the whole are taken over; those that end a patch's life are not, and
-    are named. The patched tree stays the same, else nothing is written.
+    Fields of the others that can hold for the whole are taken over. Their messages are not, nor
+    the fields that end a patch's life: what is left out is named. The patched tree stays
+    the same, else nothing is written.
 
     \b
     Examples:

@@ -29,7 +29,7 @@ def gates(
     """Show upstream's capability gates for a target.
 
     The helpers and what they return on the target come from `gates:` in patchq.yaml. A condition
-    that hangs on anything else is undecided.
+    that depends on anything else is undecided.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ def triage(
 ) -> int:
     """Say which base each patch fits, or with ``take`` bring each onto the one it fits best.
 
-    The exit code is 1 where a patch of this repository fits no base.
+    The exit code is 1 if a patch of this repository fits no base.
     """
     from patchq.cli import import_result
     from patchq.cli.output import terminal

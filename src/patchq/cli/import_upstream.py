@@ -32,10 +32,14 @@ def import_upstream(
     ] = "",
     covers: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", help="What it speaks for (a wheel: its packages). Repeat."),
+        typer.Option(
+            metavar="GLOB",
+            help="Paths that it is all of (default for a wheel: its packages); may be repeated.",
+        ),
     ] = None,
     excludes: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="What of that is left out. Repeat.")
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Paths of these that it lacks; may be repeated."),
     ] = None,
     python: Annotated[
         str | None, typer.Option(metavar="X.Y", help="For this Python, of several wheels.")
@@ -48,7 +52,8 @@ def import_upstream(
         typer.Option(
             metavar="DIR=WHEEL",
             help="A wheel that upstream built from DIR, which the archive does not cover: FILE "
-            "or pypi:NAME==VERSION. Its GPU code is evidence on the patches there. Repeat.",
+            "or pypi:NAME==VERSION. Its GPU code is evidence on the patches there. May be "
+            "repeated.",
         ),
     ] = None,
     built_platform: Annotated[

@@ -36,7 +36,7 @@ def lint(
 ) -> None:
     """Check the files of the series, without the upstream.
 
-    Exits with 1 where there are errors; warnings and notices alone do not fail.
+    Exits 1 if there are errors; warnings and notices alone do not fail.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ def list_patches(
     """List the patches of a series in order.
 
     A patch is active under the workspace's default guards, those given by --with, and those of
-    the variants; `-` marks one that is not. AGE is on how many bases in a row the patch has stood.
+    the variants; `-` marks one that is not. AGE is how many bases in a row have had the patch.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ DryRun = Annotated[
 ]
 Author = Annotated[
     str | None,
-    typer.Option("--author", metavar="AUTHOR", help="'Name <mail>' where a patch names none."),
+    typer.Option("--author", metavar="AUTHOR", help="'Name <mail>' for a patch that names none."),
 ]
 KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Take what fits, though other patches do not.")
@@ -42,7 +42,7 @@ Jobs = Annotated[
         "--jobs",
         metavar="N",
         min=1,
-        help="So many processes judge at once; default: one a core if there is enough to do.",
+        help="Judge in N processes at once; default: one a core if there is enough to do.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -41,8 +41,8 @@ def port(
     """Take patches to the series of other tags.
 
     They are judged as in a rebase, on top of the series that is there, and added at its end, or
-    before a patch that requires them. For a tag where one of them needs review nothing is written;
-    the other tags get theirs.
+    before a patch that requires them. If one of them needs review on a tag, nothing is
+    written there; the other tags get theirs.
 
     \b
     Examples:

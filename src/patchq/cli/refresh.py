@@ -28,7 +28,7 @@ def refresh(
 
     Then the edit in .patchq/edit is closed.
 
-    Only patches that changed are written. Patches above the opened one are put back on top; where
+    Only patches that changed are written. Patches above the opened one are put back on top; if
     one of them no longer merges, nothing is written and the edit stays open.
 
     \b

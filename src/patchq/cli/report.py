@@ -62,8 +62,7 @@ def report(
         str,
         typer.Option(
             metavar="VERDICTS",
-            help="Exit 1 where a patch has one of these, comma separated: verdicts, held, "
-            "resurfaced.",
+            help="Exit 1 if a patch has one of these, comma separated: verdicts, held, resurfaced.",
         ),
     ] = "",
 ) -> int:

@@ -27,8 +27,7 @@ def told(error: typer.TyperException, arguments: Sequence[str] = ()) -> tuple[st
     option = getattr(error, "option_name", None)
     possibilities = getattr(error, "possibilities", None)
     if option == "--tag":
-        places = _tags_of(context)
-        return f"{command} has no option --tag", f"Here a TAG goes with {places}."
+        return f"{command} has no option --tag", _tags_of(context)
     if option and possibilities is not None:
         near = [each for each in sorted(possibilities) if _alike(option, each)]
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
@@ -75,10 +74,13 @@ def _clause(text: str) -> str:
 
 
 def _tags_of(context: Any) -> str:
-    """The options of the command that take a TAG."""
-    params = context.command.params if context is not None else ()
+    """Where a TAG goes for the command, in words."""
+    if context is None or context.parent is None:
+        return "It stands behind the command: `patchq list --tag TAG`."
+    params = context.command.params
     named = [param.opts[0] for param in params if "TAG" in (param.metavar or "")]
-    return " or ".join(named) or "other commands"
+    places = " or ".join(named)
+    return f"Here a TAG goes with {places}." if places else "This command takes no TAG."
 
 
 def _place(match: re.Match[str]) -> str:

@@ -29,7 +29,9 @@ def verify(
     manifest: Annotated[
         Path | None,
         typer.Option(
-            "--manifest", metavar="FILE", help="With --wheel: an export's manifest, no workspace."
+            "--manifest",
+            metavar="FILE",
+            help="With --wheel: read this manifest of an export, no workspace.",
         ),
     ] = None,
     target: Annotated[
@@ -53,7 +55,7 @@ def verify(
 
     The kernel's CMake project is evaluated with a real CMake for each target of
     series/patchq.yaml, before and after the series and patch by patch. No compiler and no CUDA is
-    needed, and CMake runs in a sandbox. Exits 1 where something failed.
+    needed, and CMake runs in a sandbox. Exits 1 if something failed.
 
     \b
     Examples:
