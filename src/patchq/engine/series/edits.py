@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from patchq.engine.series.directory_changes import DirectoryChanges, changes, settles
-from patchq.engine.series.header_edit import add_field, rename_required, with_subject
+from patchq.engine.series.header_edit import folded_header, rename_required, with_subject
 from patchq.engine.series.hunks import Unit, split_units
 from patchq.engine.series.message import head_of, wording
 from patchq.engine.series.naming import asked_name
@@ -31,9 +31,6 @@ from patchq.model.patch import Patch
 from patchq.model.retired import RecordState
 from patchq.model.series import Guard, SeriesEntry
 from patchq.model.workspace import SeriesDirectory
-
-_ENDS = ("x-retire-when", "x-upstream-pr")
-_SINGLE = ("x-kind", "origin", "forwarded", "applied-upstream", "last-update")
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     )
     paths = sorted({path for name in (into, *names) for path in works[name].before})
     objects = project.store.objects
-    patch, notes = _folded_header(old.patches[into], [old.patches[name] for name in names])
+    patch, notes = folded_header(old.patches[into], [old.patches[name] for name in names])
     work = Work(patch, objects.files(before, paths), objects.files(after, paths))
     left = {name: other for name, other in works.items() if name not in names}
     renamed = _requiring(left, names, into)
@@ -228,9 +225,8 @@ def split(
     first = {path: middle[path] for path in _paths(rest) if path in middle}
     second = {path: work.after[path] for path in _paths(taken) if path in middle}
     order = list(old.series.entries)
-    order.insert(
-        order.index(entry) + 1, SeriesEntry(target, strip=entry.strip, guards=entry.guards)
-    )
+    behind = SeriesEntry(target, strip=entry.strip, guards=entry.guards)
+    order.insert(order.index(entry) + 1, behind)
     changed = {
         **works,
         name: Work(patch, {path: work.before[path] for path in first}, first),
@@ -323,30 +319,6 @@ def _requiring(works: Mapping[str, Work], names: Sequence[str], into: str) -> di
         for key, work in changed.items():
             changed[key] = replace(work, patch=rename_required(work.patch, name, into))
     return changed
-
-
-def _folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[str, ...]]:
-    """``patch`` with the fields of ``others`` that hold for the whole, and what was left out."""
-    notes: list[str] = []
-    names = {patch.name, *(other.name for other in others)}
-    for other in others:
-        said = (other.header.subject, other.header.body.strip())
-        if said not in ((patch.header.subject, patch.header.body.strip()), ("", "")):
-            notes.append(f"left out of {other.name}: its message ({other.header.subject})")
-        for trailer in other.header.trailers:
-            key = trailer.key.lower()
-            if trailer.value in patch.header.fields(key):
-                continue
-            if key in _ENDS or (key in _SINGLE and patch.header.field(key) is not None):
-                notes.append(f"left out of {other.name}: {trailer}")
-            elif key != "x-requires":
-                patch = add_field(patch, trailer.key, trailer.value)
-        for required in other.header.requires:
-            if required not in names and required not in patch.header.requires:
-                patch = add_field(patch, "X-Requires", required)
-    ends = [trailer for trailer in patch.header.trailers if trailer.key.lower() in _ENDS]
-    notes += [f"now ends the life of all of {patch.name}: {trailer}" for trailer in ends]
-    return patch, tuple(notes)
 
 
 def _divide(

@@ -26,6 +26,8 @@ _READERS: dict[str, Callable[[Header], object]] = {
     "x-expect": lambda header: header.expect,
     "x-verify": lambda header: header.verify,
 }
+_ENDS = ("x-retire-when", "x-upstream-pr")
+_SINGLE = ("x-kind", "origin", "forwarded", "applied-upstream", "last-update")
 
 
 def parse_field(text: str) -> tuple[str, str]:
@@ -105,6 +107,30 @@ def rename_required(patch: Patch, old: str, new: str) -> Patch:
         block = _block(lines, trailer)
         lines[block] = [word.sub(lambda _match: new, line) for line in lines[block]]
     return _with_lines(patch, lines)
+
+
+def folded_header(patch: Patch, others: Sequence[Patch]) -> tuple[Patch, tuple[str, ...]]:
+    """``patch`` with the fields of ``others`` that hold for the whole, and what was left out."""
+    notes: list[str] = []
+    names = {patch.name, *(other.name for other in others)}
+    for other in others:
+        said = (other.header.subject, other.header.body.strip())
+        if said not in ((patch.header.subject, patch.header.body.strip()), ("", "")):
+            notes.append(f"left out of {other.name}: its message ({other.header.subject})")
+        for trailer in other.header.trailers:
+            key = trailer.key.lower()
+            if trailer.value in patch.header.fields(key):
+                continue
+            if key in _ENDS or (key in _SINGLE and patch.header.field(key) is not None):
+                notes.append(f"left out of {other.name}: {trailer}")
+            elif key != "x-requires":
+                patch = add_field(patch, trailer.key, trailer.value)
+        for required in other.header.requires:
+            if required not in names and required not in patch.header.requires:
+                patch = add_field(patch, "X-Requires", required)
+    ends = [trailer for trailer in patch.header.trailers if trailer.key.lower() in _ENDS]
+    notes += [f"now ends the life of all of {patch.name}: {trailer}" for trailer in ends]
+    return patch, tuple(notes)
 
 
 def with_message(store: Store, patch: Patch, old: Wording, new: Wording) -> Patch:
