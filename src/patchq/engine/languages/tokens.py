@@ -184,15 +184,28 @@ _SAID_ANYWHERE = frozenset(word.lower() for word in KEYWORDS) | frozenset(
     b"std include define ifdef endif".split()
 )
 _LEAST_NUMBER = 10
+_OF_LANGUAGE = re.compile(
+    rb"\b(?:(?:thread|block)Idx|(?:block|grid)Dim|warpSize|__syncthreads|__syncwarp"
+    rb"|__(?:device|host|shared|constant|restrict|forceinline|launch_bounds)__)\b"
+)
+"""What CUDA gives each kernel: it says nothing of what one does, and no other language has it."""
+_MATHEMATICS = {
+    before + name + after: name
+    for name in b"abs max min mod exp log sqrt rsqrt pow sin cos tanh rint round floor ceil".split()
+    for before, after in ((b"f", b""), (b"f", b"f"), (b"", b"f"))
+}
+"""Functions that each language has, in C with a sign of the type (``fmaxf``)."""
 
 
 def words(text: bytes) -> list[bytes]:
     """The words that make up the names, strings and comments of ``text``, in lower case, and its
     numbers by value; without keywords and small numbers. They are alike in all languages."""
     found: list[bytes] = []
+    if b"Idx" in text:
+        text = _OF_LANGUAGE.sub(b" ", text)
     for word in _WORD.findall(_ESCAPE.sub(b" ", text)):
         if not word[:1].isdigit():
-            found.append(word.lower())
+            found.append(_MATHEMATICS.get(word, word.lower()))
         elif b"." in word:
             found.append(word)
         elif (number := int(word, 16 if word[:2].lower() == b"0x" else 10)) >= _LEAST_NUMBER:
