@@ -7,7 +7,7 @@ what they do in the next line.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from patchq.engine.judge.landing.file_lines import (
@@ -25,6 +25,7 @@ from patchq.engine.judge.landing.headings import (
     is_switched,
     is_under_the_same,
 )
+from patchq.engine.judge.landing.quotes import quoted_alike
 from patchq.engine.languages.tokens import KEYWORDS, Family
 from patchq.engine.series.hunks import common_ends, occurrences
 
@@ -33,6 +34,8 @@ _PASSES = re.compile(
 )
 _SWITCHES = re.compile(rb"-?\s*" + SWITCH_KEY)
 _TAKES_BACK = re.compile(REMOVES.pattern + rb"|\b(?:unset|undef|del)\b")
+_ITEM = re.compile(rb"[^\s()\";]+")
+_REMOVED = re.compile(rb"list\s*\(\s*REMOVE_ITEM\s+\w+\s+([^()$#]*)\)", re.IGNORECASE)
 _SETS = re.compile(
     rb"[\w.\[\]>*-]+\s*(?==[^=])|set\s*\(\s*\w+|set\b(?=\s+[-+]\w)|export\s+\w+(?==)"
     rb"|[\w.>-]*set\w*\s*\(\s*[\w.&>-]+(?=\s*,)"
@@ -71,9 +74,22 @@ def overruled(
     since are not looked at. ``whole`` is the file with all changes of the patch: if given, it is
     parsed in place of ``changed``, once for all of them.
     """
+    found = _why(path, without, changed, final, whole)
+    alike = quoted_alike(path, without, whole or changed, changed, final) if found else ()
+    if alike:
+        without, read, changed, final = alike
+        found = _why(path, without, changed, final, whole and read)
+    return found
+
+
+def _why(
+    path: str, without: bytes, changed: bytes, final: bytes, whole: bytes | None
+) -> Overruled | None:
     old, then, now = (file_lines(path, text) for text in (without, changed, final))
     head, tail = common_ends(old.raw, then.raw)
     added = range(head, len(then.raw) - tail)
+    removed = old.bare[head : len(old.bare) - tail]
+    others = takes_others([then[number] for number in added], removed, now)
     shift = _shift(added, then, now)
     later = then.became(now) if shift is None else ()
     lost = {number for edit in later for number in range(edit.first, edit.end)}
@@ -84,12 +100,28 @@ def overruled(
     found = (
         Overruled.OFF
         if place not in now.live
-        else _overruled(number + moved, [place], read, now, _fresh(place, read, now))
+        else _overruled(number + moved, [place], read, now, _fresh(place, read, now) - others)
         for number in added
         if number not in lost and number + moved in read.live
         for place in [stands_at(number, later) + (shift or 0)]
     )
     return next(filter(None, found), None)
+
+
+def takes_others(added: Iterable[bytes], removed: Iterable[bytes], now: FileLines) -> set[int]:
+    """The lines that only take items out of lists of CMake which a change did not put in."""
+    if not now.removers:
+        return set()
+    brought, before = (set(_ITEM.findall(b" ".join(lines))) for lines in (added, removed))
+    names = {item.rpartition(b"/")[2] for item in brought - before}
+    if any(b"}" in name for name in names):
+        return set()  # a variable may hold any
+    found = ((number, _REMOVED.fullmatch(now[number])) for number in now.removers)
+    return {
+        number
+        for number, match in found
+        if match and names.isdisjoint(i.rpartition(b"/")[2] for i in _ITEM.findall(match[1]))
+    }
 
 
 def _fresh(place: int, then: FileLines, now: FileLines) -> set[int]:

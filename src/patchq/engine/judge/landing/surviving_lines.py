@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from patchq.engine.judge.landing.effect import act_as_before
+from patchq.engine.judge.landing.effect import act_as_before, takes_others
 from patchq.engine.judge.landing.file_lines import (
     NEAR,
     FileLines,
@@ -24,6 +24,7 @@ from patchq.engine.judge.landing.file_lines import (
     stands_at,
     words_in,
 )
+from patchq.engine.judge.landing.quotes import quoted_alike
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.matching import SequenceMatcher
 
@@ -48,9 +49,17 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     ``landed`` is the file of the landing commit, ``without`` the same with the change reverted.
     ``NONE`` is left of a change that only removes lines.
     """
+    found = _survival(path, without, landed, final)
+    if found is not Survival.WHOLE and (alike := quoted_alike(path, without, landed, final)):
+        return _survival(path, *alike)
+    return found
+
+
+def _survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival:
     c = _compare(path, without, landed, final)
     then, now, added, shifted, removed = c.then, c.now, c.added, c.shifted, c.removed
     later, lost, fresh = c.later, c.lost, c.fresh
+    fresh -= takes_others([then[number] for number in added], removed, now)
     kept = {
         number: [place]
         for number in added - lost
@@ -94,6 +103,7 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
     """Whether :func:`survival` is ``WHOLE``; told without parsing if the text of a line is gone."""
+    without, landed, final = quoted_alike(path, without, landed, final) or (without, landed, final)
     c = _compare(path, without, landed, final)
     fresh = {c.now[place] for place in c.fresh}
     for edit in c.later:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from patchq.engine.judge.case import CaseFacts
 from patchq.engine.judge.landing.hunk_history import HunkHistory
@@ -54,7 +54,19 @@ class LaterEvidence:
                 text = f"since then no commit brought {some(files)} back"
             evidence.append(self._span.evidence(kind, text, commit, paths=tuple(files)))
         elsewhere = map(self._elsewhere, mentions.values())
-        return (*evidence, *elsewhere)
+        return (*evidence, *self._modes(trails, facts), *elsewhere)
+
+    def _modes(self, trails: Sequence[HunkHistory], facts: CaseFacts) -> Iterator[Evidence]:
+        """The files that the patch brings, and that upstream has in another mode."""
+        kind, place = EvidenceKind.EDITED_SINCE, self._span.new.name
+        for trail in trails:
+            for path, after in trail.unit.after.items():
+                now = facts.entries.get(path)
+                if trail.unit.before[path] or not (after and now) or after.mode == now.mode:
+                    continue
+                name = facts.placements[path].new or path
+                text = f"{name} is {now.mode} in {place}, the patch makes it {after.mode}"
+                yield self._span.evidence(kind, text, trail.landed, paths=(name,))
 
     def _elsewhere(self, found: Mentions) -> Evidence:
         """The commits that mention what landed in other files."""

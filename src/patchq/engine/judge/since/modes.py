@@ -15,6 +15,10 @@ from patchq.engine.workspace.upstream_range import UpstreamRange
 from patchq.git.history import CommitInfo
 from patchq.git.objects import Entries, Entry
 
+_MORE = "100644", "100755"
+"""Where the patch brings a file, and upstream has it executable besides: the patch takes no mode
+from it."""
+
 
 def without_their_mode(
     trails: Sequence[HunkHistory],
@@ -54,6 +58,8 @@ def _is_another(unit: Unit, path: str, after: Entry, entry: Entry) -> bool:
     sources = [unit.before[path]]
     if sources == [None]:  # perhaps renamed
         sources = [old for name, old in unit.before.items() if unit.after[name] is None]
+    if not sources and (after.mode, entry.mode) == _MORE:
+        return False
     if any(old is not None and old.mode == after.mode for old in sources):
         return entry.mode[:3] != after.mode[:3]
     return entry.mode != after.mode

@@ -25,6 +25,8 @@ _FRAME = re.compile(
     re.IGNORECASE,
 )
 _AND, _OR = re.compile(rb"\band\b", re.IGNORECASE), re.compile(rb"\bor\b", re.IGNORECASE)
+_EQUAL = re.compile(rb"([A-Za-z_]\w*(?:(?:\.|->)\w+)*)==(?:(\"|')([^\"'\\&|]*)\2|(0|[1-9]\d*))")
+"""A variable that is compared with a literal, as :func:`_condition` writes it."""
 _NOT = b"\0"
 """The prefix of the condition of an earlier branch, which must be false."""
 _MOST_LINES = 12
@@ -36,6 +38,7 @@ _ITEM = re.compile(
     re.IGNORECASE,
 )
 """The loop variable, up to the items."""
+_SETS = re.compile(rb"(?:[\w:]+[\s&*]+)*([A-Za-z_]\w*)\s*=(?!=)\s*([\w.>-]+)\s*;?")
 _COUNTER = re.compile(rb"[^=;]*?(\w+)\s*:?=(?=.*;)")
 _ALL_OF = re.compile(rb"(?:\w+\.)*(?:enumerate|tqdm|zip|sorted|reversed|list|tuple|iter)(?=[(])")
 _VIEW = re.compile(rb"\.(?:items|keys|values|copy)\(\)\Z")
@@ -87,8 +90,25 @@ class Guards:
     def _conditions(self, branches: Part) -> frozenset[bytes]:
         if branches not in self._read:
             said = [_condition(self._lines, at, by_words=self._by_words) for at in branches]
-            self._read[branches] = frozenset((*said[:1], *(_NOT + each for each in said[1:])))
+            before = (each for each in said[1:] if not _is_apart(said[0], each))
+            self._read[branches] = frozenset((*said[:1], *(_NOT + each for each in before)))
         return self._read[branches]
+
+
+def _is_apart(one: bytes, other: bytes) -> bool:
+    """Whether two conditions compare the same variable with different literals: if one holds, the
+    other cannot, whichever is asked first."""
+    sides = [
+        {match[1]: match.groups()[2:] for part in parts if (match := _EQUAL.fullmatch(part))}
+        for parts in (said.split(b"&&") for said in (one, other) if b"||" not in said)
+    ]
+    if len(sides) < 2:
+        return False
+    own, others = sides
+    return any(
+        own[name] != others[name] and own[name].index(None) == others[name].index(None)
+        for name in own.keys() & others.keys()
+    )
 
 
 def is_narrowed(before: frozenset[bytes], now: frozenset[bytes]) -> bool:
@@ -120,9 +140,20 @@ def _condition(lines: Sequence[bytes], at: int, *, by_words: bool) -> bytes:
             break
     said = _FRAME.sub(b"", _FRAME.sub(b"", said).strip())
     if loop := _LOOP.match(said):
-        return _EACH + _EACH.join(_gone_through(said[loop.end() :], by_words=by_words))
+        gone_through = list(_gone_through(said[loop.end() :], by_words=by_words))
+        if len(gone_through) == 1 and (named := _value_above(lines, at, gone_through[0])):
+            gone_through = list(_collections(b"".join(named.split())))
+        return _EACH + _EACH.join(gone_through)
     said = _OR.sub(b"||", _AND.sub(b"&&", said))
     return _unwrapped(b"".join(said.split()).replace(b",)", b")"))
+
+
+def _value_above(lines: Sequence[bytes], at: int, name: bytes) -> bytes:
+    """What the line right above sets a variable to, empty if it does not."""
+    if at == 0 or column_of(lines[at - 1]) != column_of(lines[at]):
+        return b""
+    match = _SETS.fullmatch(_REMARK.sub(b"", lines[at - 1].strip()).strip())
+    return match[2] if match and match[1] == name else b""
 
 
 def _gone_through(said: bytes, *, by_words: bool) -> Iterable[bytes]:
