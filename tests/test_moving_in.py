@@ -447,6 +447,7 @@ def test_a_shell_recipe(place: Place) -> None:
     recipe = ("import", "--recipe", str(place.clone / "app-1.recipe"), "--tag", "v3")
     done = place.patchq(*recipe, cwd=place.root)
     assert done.returncode == 0, done.stderr
+    assert "v3: wrote recipe.yaml\n" in done.stderr
     assert (place.root / "series/v3/recipe.yaml").read_text() == (
         "# From app-1.recipe.\nversion: 1\nproject: kernel\npyprojects: [pyproject.toml]\n"
         'pins:\n  flashinfer-python: 0.6.17\n  hub: ">=1.26.0"\n'

@@ -552,7 +552,8 @@ def test_what_can_go(patchq: CommandLine, upstream: Miniature, workspace: Worksp
     assert "a.patch: ended; still needed by v1 (rollback)\n" in done.stdout
     workspace.settings_path.write_text(SETTINGS.replace("v1: rollback", "v3: production"))
     assert proposed("--not-live") == [("a.patch", ["v1", "v2"])]
-    done = patchq("drop", "--ended", "--not-live", cwd=workspace.root)
+    narrow = {"COLUMNS": "40"}  # a command to copy is never broken
+    done = patchq("drop", "--ended", "--not-live", cwd=workspace.root, env=narrow)
     command = "patchq drop a.patch --tag v2 --reason 'upstreamed on v3'"
     assert f"$ {command}\n" in done.stdout
     args = ("drop", "a.patch", "--tag", "v2", "--reason", "upstreamed on v3")

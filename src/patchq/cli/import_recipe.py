@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from patchq.model.workspace import RECIPE
+
 if TYPE_CHECKING:
     from patchq.cli.session import Session
 
@@ -15,6 +17,7 @@ def import_recipe(here: Session, file: Path, tag: str, *, dry_run: bool) -> int:
     """Write the recipe of the series on ``tag`` from ``file``; list what has no place there."""
     recipe, rendered = here.api.import_recipe(file, tag, dry_run=dry_run)
     typer.echo(rendered.decode(), nl=False)
+    here.notice(f"{tag}: {'would write' if dry_run else 'wrote'} {RECIPE}")
     for one in recipe.unmapped:
         here.notice(f"{file}:{one.line}: {one.text}: {one.why}")
     return 0

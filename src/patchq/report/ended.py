@@ -9,7 +9,7 @@ from rich.console import Console
 
 from patchq.model.release import Ended
 from patchq.report.document import render_document
-from patchq.report.terminal import INDENT, Writer
+from patchq.report.terminal import Writer
 
 SCHEMA = "patchq.ended/1"
 
@@ -26,8 +26,7 @@ def render_ended(
         writer.words(text)
         reason = quote(f"{item.verdict.value} on {item.since}")
         for tag in tags:
-            command = f"$ patchq drop {item.name} --tag {tag} --reason {reason}"
-            writer.words(command, INDENT, style="cyan")
+            writer.command(f"patchq drop {item.name} --tag {tag} --reason {reason}")
     for item in ended:
         if item.needed_by:
             text = f"{item.name}: ended; still needed by {', '.join(item.needed_by)}"

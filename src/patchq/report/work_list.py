@@ -60,7 +60,7 @@ def _item(writer: Writer, item: WorkItem) -> None:
             shown.add(commit.short)
             writer.commit(commit, INDENT)
     if item.command:
-        writer.words(f"$ {item.command}", INDENT, style="cyan")
+        writer.command(item.command)
 
 
 def _closing(work: WorkList) -> list[str]:
