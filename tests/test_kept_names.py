@@ -171,6 +171,8 @@ TOML = "[a]\nx = 1\nLINE = 2\n\n[b]\ny = 3\n"
         ),
         ("Dockerfile", DOCKER, "RUN one", "ENV LINE=9\nRUN one"),
         ("Dockerfile", DOCKER, "RUN one", "ENV LINE 9\nRUN one"),
+        ("Dockerfile", f"{ARG}RUN two \\", "RUN one", "ENV LINE=9\nRUN one"),
+        ("c.yaml", "a: 1\nLINE: 2\nb: 3\n", "b: 3\n", "b: 3\nLINE: 9\n"),
         ("x.Dockerfile", DOCKER, "RUN pip", "RUN one && LINE=9 pip"),
         ("Dockerfile", DOCKER, "RUN pip", "RUN --mount=type=a \\\n    LINE=9 pip"),
         ("f.sh", "b() {\n\texport LINE=2\n\tx\n}\n", "\tx\n", "\tx\n\tlocal LINE=3\n\ty\n"),

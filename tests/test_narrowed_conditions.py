@@ -87,6 +87,7 @@ REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif
         ("f.yaml", YAML, "if: github.event", "if: false && github.event"),
         # fewer items
         ("f.py", LOOP, "in p.items", "in p.items[1:]"),
+        ("f.py", LOOP.replace("p.items", "a(i in p)"), "in a(i in", "in b(i in"),
         ("f.py", LOOP, "in p.items", "in filter(fast, p.items)"),
         ("f.py", LOOP, "in p.items", "in (i for i in p.items if i)"),
         ("f.py", LOOP.replace("p.items", "(1, 2, 3)"), "(1, 2, 3)", "(1, 3)"),
