@@ -384,7 +384,7 @@ def test_what_is_said_of_hunks_that_landed(fates: tuple[LandedState, ...], said:
         for number, (end, fate) in enumerate(zip(ends, fates, strict=True), 1)
     ]
     span = SimpleNamespace(
-        store=SimpleNamespace(objects=None),
+        store=SimpleNamespace(objects=SimpleNamespace(blob=lambda _entry: b"")),
         new=SimpleNamespace(name="v2"),
         evidence=lambda _kind, text, _by, **_paths: text,
     )
