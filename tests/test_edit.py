@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 
 import pytest
-from commandline import CommandLine
+from commandline import SOURCES, CommandLine
 from miniature import ENVIRONMENT, MakeMiniature, Miniature
 from seriesbench import A, B, Bench, C, begin, changed, lines, three
 from workspaces import make_workspace
@@ -89,6 +91,26 @@ def test_a_refresh_that_changes_nothing_changes_no_byte(
     assert times == {f: f.stat().st_mtime_ns for f in bench.workspace.series_path("v1").iterdir()}
     assert not bench.worktree.exists()
     assert "nothing to undo" in bench.run("undo", code=2)
+
+
+def test_a_refresh_in_the_worktree_says_where_to_go_then(bench: Bench) -> None:
+    root = bench.workspace.root
+    bench.run("edit")
+    gone = str(bench.worktree)
+    script = f"cd {gone} && {sys.executable} -m patchq refresh && {sys.executable} -m patchq list"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        env={"PATH": os.environ["PATH"], "HOME": str(bench.patchq.home), "PYTHONPATH": SOURCES},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"patchq: the current directory has been deleted: `cd {root}`",
+        "error: the current directory has been deleted",
+        f"hint: `cd {root}`, or name the workspace by its full path with -C.",
+    ]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from patchq.cli.session import Session, session, show_git_commands
 from patchq.cli.streams import open_closed, tolerant, write_error
 from patchq.cli.usage import told
 from patchq.errors import InputError, MissingBasesError, PatchqError
+from patchq.model.workspace import STATE
 from patchq.report.text import spelled
 from patchq.signals import Interrupted, first
 from patchq.written import interrupted
@@ -98,15 +100,40 @@ def _leave_deleted_directory(wanted: Path) -> None:
 
     Raises :class:`InputError` if the place that is ``wanted`` depends on it.
     """
+    if _here():
+        return
+    if not wanted.is_absolute():
+        there = shlex.quote(str(_still_there(Path(os.environ.get("PWD") or "/"))))
+        raise InputError(
+            "the current directory has been deleted",
+            hint=f"`cd {there}`, or name the workspace by its full path with -C.",
+        )
+    os.chdir("/")
+
+
+def _still_there(directory: Path) -> Path:
+    """Where to go from a directory that has been deleted: its workspace, if it was below one.
+
+    Another directory may have its name by now.
+    """
+    if STATE in directory.parts and not directory.is_dir():
+        directory = Path(*directory.parts[: directory.parts.index(STATE)])
+    return next((each for each in (directory, *directory.parents) if each.is_dir()), Path("/"))
+
+
+def _here() -> Path | None:
+    """The current directory, None if it has been deleted."""
     try:
-        Path.cwd()
+        return Path.cwd()
     except FileNotFoundError:
-        if not wanted.is_absolute():
-            raise InputError(
-                "the current directory has been deleted",
-                hint="Change to another one, or name the workspace by its full path with -C.",
-            ) from None
-        os.chdir("/")
+        return None
+
+
+def _tell_deleted(start: Path | None, started: list[Session]) -> None:
+    """Say so if the command has left the directory ``start``, for it went with a worktree."""
+    if start and started and _here() != start:
+        there = shlex.quote(str(_still_there(start)))
+        started[-1].notice(f"the current directory has been deleted: `cd {there}`")
 
 
 def _bare(context: typer.Context) -> None:
@@ -161,9 +188,11 @@ def run(arguments: list[str]) -> int:
     """Run one command; turns every expected error into words on stderr and an exit code."""
     debug = "--debug" in arguments
     started: list[Session] = []
+    start = _here()
     try:
         result = _call(arguments, started)
         sys.stdout.flush()
+        _tell_deleted(start, started)
     except Interrupted as signalled:
         return _interrupted(signalled, started)
     except typer.Abort:

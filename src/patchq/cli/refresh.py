@@ -83,6 +83,7 @@ def _print_json(refreshed: Refreshed, dry_run: bool) -> None:
         ],
         "written": sorted(changes.written),
         "removed": sorted(changes.removed),
+        "notes": list(refreshed.edited.notes),
     }
     output.document("refresh", document)
 

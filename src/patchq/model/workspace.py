@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOCK = "upstream.lock"
 TRUST = "upstream.trust"
 SERIES = "series"
+STATE = ".patchq"
 RETIRED = "retired.yaml"
 RECIPE = "recipe.yaml"
 
@@ -102,7 +103,7 @@ class Workspace:
     @property
     def state_dir(self) -> Path:
         """``.patchq``: caches and unfinished operations."""
-        return self.root / ".patchq"
+        return self.root / STATE
 
     @property
     def cache_dir(self) -> Path:

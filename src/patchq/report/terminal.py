@@ -60,9 +60,9 @@ class Writer:
             # soft_wrap: the console neither wraps nor cuts a line wider than itself
             self._console.print(Text(" " * (indent + INDENT * bool(number))) + line, soft_wrap=True)
 
-    def command(self, command: str) -> None:
+    def command(self, words: str) -> None:
         """Print a command to type, on one line however long it is: it is there to be copied."""
-        self.row(Text(" " * INDENT + self.say(f"$ {command}"), style="cyan"))
+        self.row(Text(" " * INDENT + self.say(f"$ {words}"), style="cyan"))
 
     def items(self, texts: Sequence[Text]) -> None:
         """Print ``texts`` side by side, in as many lines as they need."""

@@ -215,7 +215,7 @@ def split(
     tree = restacker.tree_below(old.series, entry, old.patches)
     applied = restacker.stack.apply(tree, patch, onto=tag)
     taken, rest = _divide(patch, split_units(patch, applied, project.store.objects), parts, tag)
-    middle = _after(project, applied, rest)
+    middle = _after(project, applied, rest, tag)
     author, date = user_identity(project.workspace.root), "0 +0000"
     words = wording(patch, author=author, date=date)
     head = patch.head
@@ -358,7 +358,7 @@ def _paths(units: Iterable[Unit]) -> list[str]:
     return list(dict.fromkeys(path for unit in units for path in unit.paths))
 
 
-def _after(project: Project, applied: Applied, units: Sequence[Unit]) -> Entries:
+def _after(project: Project, applied: Applied, units: Sequence[Unit], tag: str) -> Entries:
     """The entries of all changed paths with only ``units`` of the change in."""
     objects, merger = project.store.objects, project.store.merger
     before = tree = objects.tree_of(applied.before)
@@ -367,7 +367,7 @@ def _after(project: Project, applied: Applied, units: Sequence[Unit]) -> Entries
         if not merged.clean:
             raise InputError(
                 f"hunks of {unit.file} touch each other: git cannot tell them apart",
-                hint="Split by whole files, or with `patchq edit TAG` and `git add -p`.",
+                hint=f"Split by whole files, or with `patchq edit {tag}` and `git add -p`.",
             )
         tree = merged.tree
     return objects.files(tree, applied.before)
