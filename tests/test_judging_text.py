@@ -489,6 +489,17 @@ def test_a_line_that_moved_with_the_code_around_it(final: list[str], left: Survi
     assert left_of(HEAD_OF + "".join(STEPS), landed, HEAD_OF + "".join(final)) is left
 
 
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [("f()", Survival.NONE), ("go()", Survival.REWRITTEN), ("run()", Survival.REWRITTEN)],
+)
+def test_a_short_line_that_was_joined_with_another(line: str, left: Survival) -> None:
+    """Four characters are looked for in longer lines: fewer may be a part of anything."""
+    landed = HEAD_OF + "".join([*STEPS[:5], f"    {line}\n", *STEPS[5:]])
+    joined = landed.replace(f"    {line}", f"    check(pool, limit=pool.limit); {line}")
+    assert left_of(HEAD_OF + "".join(STEPS), landed, joined) is left
+
+
 def test_a_line_that_moved_with_the_first_of_the_file() -> None:
     steps = [step.lstrip() for step in STEPS]
     landed = [steps[0], TWO.lstrip(), *steps[1:]]
