@@ -125,6 +125,10 @@ def test_one_fix_goes_to_all_tags_with_one_report(bench: Bench, patches: dict[st
     verdicts = [report["patches"][0]["verdict"] for report in found["reports"]]
     assert verdicts[:2] == ["clean", "upstreamed"]
     assert found["written"] == {"v2": ["fix.patch"]}
+    assert found["nothing_written"] == {
+        "v3": "no patch is needed there",
+        "v4": "a patch needs review",
+    }
     assert bench.workspace.series_names() == ("v1", "v2")
     assert bench.workspace.load("v2").patches["fix.patch"].raw == patches["fix.patch"]
     bench.run("undo")

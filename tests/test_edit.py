@@ -312,6 +312,7 @@ def test_a_dropped_commit_is_remembered_and_settled(bench: Bench) -> None:
     bench.rebase("del todo[1]")
     said = bench.run("refresh")
     assert "dropped     two.patch" in said
+    assert "`patchq revive two.patch v1` brings it back" in said
     assert bench.series() == ["one.patch", "three.patch"]
     (record,) = bench.workspace.load("v1").retired
     assert (record.name, record.standing) == ("two.patch", RecordState.DROPPED)

@@ -407,7 +407,7 @@ def test_the_topics_have_every_field_variable_and_file(patchq: CommandLine, tmp_
         used |= set(re.findall(r'environ(?:\.get)?[\[(]"([A-Z_]+)"', text))
         used |= set(re.findall(r'"(PATCHQ_(?:SANDBOX|FETCH_TIMEOUT))"', text))
     assert len(used) > 3
-    for name in used - {"TERM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}:
+    for name in used - {"TERM", "PWD", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"}:
         assert name in shown
 
 

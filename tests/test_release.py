@@ -483,6 +483,9 @@ def test_live_bases(patchq: CommandLine, upstream: Miniature, workspace: Workspa
     again = patchq("port", "new.patch", "--live", cwd=workspace.root)
     assert again.returncode == 2
     assert "no live base lacks them" in again.stderr
+    (workspace.root / "series/patchq.yaml").unlink()
+    unnamed = patchq("port", "new.patch", "--live", cwd=workspace.root)
+    assert "does not say which bases are live" in unnamed.stderr
 
 
 def test_what_ends_and_is_still_needed(

@@ -51,6 +51,8 @@ def port(
       patchq port clamp.patch --to v0.5.17 --replace
       patchq port clamp.patch --live
     """
+    from patchq.engine.workspace.live import require_live
+
     run = session(context)
     given = [tag for text in targets or () for tag in text.split(",") if tag]
     if not (given or live):
@@ -71,6 +73,7 @@ def port(
             progress=progress,
         )
     if not ported:
+        require_live(run.settings)
         raise typer.BadParameter("no live base lacks them")
     if json:
         _print_json(ported, dry_run)
@@ -91,24 +94,33 @@ def _print_text(run: Session, ported: Sequence[Ported], dry_run: bool) -> None:
         tag = each.report.onto
         if each.edited and each.edited.changes:
             run.notice(f"{tag}: {written_words(each.edited.changes, dry_run=dry_run)}")
-            continue
-        if each.report.needs_review:
-            why = "a patch needs review"
-        elif each.added:
-            why = f"{', '.join(each.added)} is there already, byte for byte"
         else:
-            why = "no patch is needed there"
-        run.notice(f"{tag}: nothing written, {why}")
+            run.notice(f"{tag}: nothing written, {_why_nothing(each)}")
+
+
+def _why_nothing(ported: Ported) -> str:
+    """Why nothing is written for a tag."""
+    if ported.report.needs_review:
+        return "a patch needs review"
+    if ported.added:
+        return f"{', '.join(ported.added)} is there already, byte for byte"
+    return "no patch is needed there"
 
 
 def _print_json(ported: Sequence[Ported], dry_run: bool) -> None:
     from patchq.cli import output
     from patchq.report.jsonreport import report_fields
 
+    written = {e.report.onto: e for e in ported if e.edited and e.edited.changes}
     document = {
         "series": ported[0].report.series,
         "dry_run": dry_run,
-        "written": {each.report.onto: list(each.added) for each in ported if each.added},
+        "written": {tag: list(each.added) for tag, each in written.items()},
+        "nothing_written": {
+            each.report.onto: _why_nothing(each)
+            for each in ported
+            if each.report.onto not in written
+        },
         "reports": [report_fields(each.report) for each in ported],
     }
     output.document("port", document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,8 +60,12 @@ def _print_text(run: Session, refreshed: Refreshed, dry_run: bool) -> None:
     words = written_words(refreshed.edited.changes, dry_run=dry_run)
     typer.echo(f"{refreshed.edit.tag}: {words}")
     run.say_notes(refreshed.edited.notes)
-    if any(RefreshOutcome.DROPPED in each.what for each in told):
-        run.notice("what was dropped is kept in retired.yaml; `patchq revive` brings it back")
+    for each in told:
+        if RefreshOutcome.DROPPED in each.what:
+            revive = f"`patchq revive {quote(each.name)} {refreshed.edit.tag}` brings it back"
+            run.notice(
+                f"{each.name} {'would be' if dry_run else 'is'} kept in retired.yaml: {revive}"
+            )
 
 
 def _names(outcome: RefreshedPatch) -> str:

@@ -181,7 +181,9 @@ class Session:
             if _has(error.name, [record.name for record in directory.retired]):
                 retired.append(directory.tag)
         words = [f"It is in the series on {', '.join(active)}."] if active else []
-        if retired:
+        if retired and self.words[:1] == ("revive",):
+            words.append(f"`patchq revive {error.name} {retired[-1]}` brings it back there.")
+        elif retired:
             words.append(f"`patchq why {error.name}` says why it is not in {', '.join(retired)}.")
         return " ".join(words) or None
 

@@ -171,7 +171,7 @@ def fold(project: Project, tag: str, into: str, names: Sequence[str]) -> Edited:
     at = rest.index(target) + 1
     together = series.arrange([*rest[:at], *folded, *rest[at:]])
     works = restacker.works(old)
-    _require_works(restacker, works, (into, *names))
+    _require_works(restacker, works, (into, *names), tag)
     adjacent = restacker.restack(replace(old, series=together), together, works)
     before = restacker.tree_below(together, together.entry(into), adjacent.patches)
     after = restacker.stack.apply_all(
@@ -210,7 +210,7 @@ def split(
     patch, entry = old.patches[old.series.entry(name).name], old.series.entry(name)
     restacker = _restacker(project, tag, [entry])
     works = restacker.works(old)
-    _require_works(restacker, works, (name,))
+    _require_works(restacker, works, (name,), tag)
     work = works[name]
     tree = restacker.tree_below(old.series, entry, old.patches)
     applied = restacker.stack.apply(tree, patch, onto=tag)
@@ -257,13 +257,15 @@ def _restacker(project: Project, tag: str, concerned: Iterable[SeriesEntry] = ()
     return Restacker(project.store, base, project.settings.default_guards, guards)
 
 
-def _require_works(restacker: Restacker, works: Mapping[str, Work], names: Iterable[str]) -> None:
+def _require_works(
+    restacker: Restacker, works: Mapping[str, Work], names: Iterable[str], tag: str
+) -> None:
     """Raise if nobody can tell what one of the patches ``names`` does to the base."""
     for name in names:
         if name not in works:
             waits = next((n for n in restacker.notices if n.split()[0] == name), None)
             raise InputError(
-                waits or f"{name} patches what the archive of this base does not hold",
+                waits or f"{name} patches what the archive of {tag} does not hold",
                 hint="Import what it waits for first, or `patchq drop` it."
                 if waits
                 else "Edit it on a base that has all of upstream, and port it.",
