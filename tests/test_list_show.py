@@ -297,4 +297,5 @@ def test_what_guards_leave_out_is_told(patchq: CommandLine, miniature: MakeMinia
     off = [{"name": "big.patch", "guards": ["+big"]}]
     assert json.loads(out("verify", "--json"))["guarded_off"] == off
     assert json.loads(out("status", "--json"))["series"][0]["guarded_off"] == off
+    assert json.loads(out("export", "v1", "-o", "again", "--json"))["guarded_off"] == off
     assert "guarded off" not in out("verify", "--with", "big")

@@ -49,6 +49,7 @@ Beside = Mapping[str, bytes | Callable[[], bytes]]
 class Exported:
     """What was written: ``tree`` is the patched tree without the manifest.
 
+    ``left_out`` are the patches that the base does not cover.
     ``tar_sha256`` is that of the uncompressed tar (also of a directory's, were it packed),
     ``file_sha256`` that of the file at ``target``. ``packing`` is what attributes made of the
     tree's files.
@@ -64,6 +65,7 @@ class Exported:
     file_sha256: str | None
     packing: Differing
     guarded_off: tuple[SeriesEntry, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def export_series(
@@ -128,6 +130,7 @@ def export_series(
             file_sha256=sha256_of(made) if form.is_packed else None,
             packing=altered,
             guarded_off=subject.selection.directory.series.guarded_off(subject.selection.guards),
+            left_out=prepared.left_out,
         )
         publish(_with_companions(exported, files, aside), made, target)
     return exported
@@ -142,6 +145,10 @@ def render_record(exported: Exported) -> bytes:
         "name": exported.target.name,
         "guards": list(exported.guards),
         "patches": list(exported.patches),
+        "guarded_off": [
+            {"name": entry.name, "guards": entry.guard_words} for entry in exported.guarded_off
+        ],
+        "not_covered": list(exported.left_out),
         "tree": exported.tree,
         "tar_sha256": exported.tar_sha256,
         "file_sha256": exported.file_sha256,
