@@ -203,6 +203,7 @@ def test_a_line_that_does_what_it_did(path: str, line: str, final: str) -> None:
         ("f(b)", "f(g(b))", False),
         ("f(a, c)", "f(a, b c)", False),
         ("f(a)", "f(a), b", False),
+        ("f(a[0])", "f(a, b[0])", False),
         ("f(a)", "f(a, b) + g(c)", False),
         ("f(a, b)", "f(x, a, b, c)", True),
         ("f(a, b)", "f(x, a + c, b)", False),

@@ -32,6 +32,7 @@ YAML = (
     "jobs:\n  build:\n    if: github.event\n    steps:\n"
     "    - run: a\n    - run: LINE\n    - run: b\n"
 )
+FLAT = "a: 1\nLINE: 1\nb: 1\nb: 2\nc: 1\n"
 LOOP = PYTHON.replace("if p.on:", "for i in p.items:").replace("elif p.off", "if p.off")
 C_LOOP = C.replace("if (p->on)", "for (int i = 0; i < n; i++)")
 RANGE = C.replace("if (p->on)", "for (auto& i : p->items)")
@@ -162,6 +163,7 @@ def test_a_narrower_condition_switches_off(path: str, then: str, old: str, new: 
         ("f.py", PYTHON, "        LINE", "        if q:\n            p = None\n        LINE"),
         ("f.c", C.replace("LINE(p)", "LINE(q, &p)"), "\t\tLINE", "\t\tp = 0;\n\t\tLINE"),
         ("f.c", C.replace("LINE(p)", "LINE = p"), "\t\tLINE", "\t\tLINE = 0;\n\t\tLINE"),
+        ("f.c", C, "\t\td(p);", "\t\tdel OTHER;\n\t\td(p);"),
         # arms of a choice
         ("f.c", C, "\t}\n", "\t} else {\n\t\tz(p);\n\t}\n"),
         ("f.c", C_ELSE, "} else {", "}\n\telse {  // as ever"),
@@ -199,6 +201,8 @@ def test_a_condition_that_says_the_same_or_less_does_not(
         ("f.yaml", YAML, "    steps", "    continue-on-error: true\n    steps", Overruled.OFF),
         ("f.py", "class A:\n    " + PYTHON.replace("\n", "\n    "), "A", "B(A)", None),
         ("f.yaml", YAML, "  build:", "  other:", Overruled.SCOPE),
+        ("f.yaml", YAML, "jobs:", "other:", Overruled.SCOPE),
+        ("f.yaml", FLAT, "b: 2\n", "b: 2\nenabled: false\n", Overruled.OFF),
         ("f.py", PYTHON, "    return p\n", "    return p\n\n\nf = fast\n", Overruled.NAME),
         ("f.py", PYTHON, "        LINE", "        return\n        LINE", Overruled.OFF),
         ("f.c", C, "\t\td(p);", "\t\tdel LINE;\n\t\td(p);", Overruled.TAKEN_BACK),

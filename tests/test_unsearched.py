@@ -141,6 +141,34 @@ def test_what_changed_with_the_deletion(
     assert judged(upstream, patch)[0].report.verdict is expected
 
 
+def test_a_build_file_that_fetches_nothing(miniature: MakeMiniature) -> None:
+    upstream, patch = started(miniature)
+    upstream.commit("Delete (#2)", {**GONE, "CMakeLists.txt": CMAKE + "add_library(x a.c)\n"})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ({"k": ONE, ".gitmodules": MODULES}, {"k": TWO}),
+        ({"k": "x = 1\n"}, {"k": zipped()}),
+    ],
+)
+def test_since_when_it_may_be_in_a_place(
+    miniature: MakeMiniature, first: Edits, later: Edits
+) -> None:
+    """A submodule is there since it came, an archive since its bytes are what they are."""
+    upstream, patch = started(miniature)
+    upstream.commit("Delete (#2)", GONE)
+    commits = [upstream.commit(f"Step (#{n})", edits) for n, edits in ((3, first), (4, later))]
+    upstream.commit("More (#5)", {"a.py": "b\n"})
+    upstream.tag("v2")
+    (said,) = judged(upstream, patch)[0].report.evidence[-1:]
+    since = commits[0] if ".gitmodules" in first else commits[1]
+    assert f" since {since[:9]}: " in said.text
+
+
 @pytest.mark.parametrize("came", [True, False])
 def test_a_path_that_is_a_submodule_now_is_not_known_to_be_missing(
     miniature: MakeMiniature, came: bool
