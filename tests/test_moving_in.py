@@ -115,6 +115,27 @@ def two_commits(place: Place) -> str:
     return place.git("rev-parse", "HEAD^{tree}").strip()
 
 
+def test_a_start_as_json_is_one_document(place: Place) -> None:
+    two_commits(place)
+    done = place.start("ours", "--repo=.", "--json")
+    found = json.loads(done.stdout)
+    assert (found["schema"], found["tag"], found["begins"]) == ("patchq.import/1", "v1", None)
+    assert [patch["name"] for patch in found["patches"]] == ["Say-ten.patch", "Say-twenty-77.patch"]
+    assert f"{place.root} is a workspace for" in done.stderr
+    assert "v1 = " in done.stderr
+
+
+def test_a_missing_file_of_a_series_is_hinted_at_once(place: Place) -> None:
+    two_commits(place)
+    pile = place.clone / "patches"
+    place.git("format-patch", "-q", "-N", "-o", str(pile), "v1..ours")
+    names = sorted(file.name for file in pile.iterdir())
+    (pile / "series").write_text("".join(f"{name}\n" for name in (*names, "gone.patch")))
+    done = place.start(str(pile), "--tag=v1", code=2)
+    assert "series:3: gone.patch is listed, and there is no such file" in done.stderr
+    assert done.stderr.count("--keep-going") == 1
+
+
 @pytest.mark.parametrize("what", ["ours", "v1..ours", "HEAD"])
 def test_a_branch(place: Place, what: str) -> None:
     tree = two_commits(place)

@@ -37,10 +37,10 @@ def raise_failures(here: Session, batch: Batch, errors: Sequence[InputError]) ->
             f"nothing was written: {counted(len(every), 'patch')} did not come in"
             + (f", {counted(len(good), 'patch')} would: {some(good, 5)}" if good else "")
         )
-    keep = " `--keep-going` takes the others without it." if good else ""
-    raise type(first)(
-        first.message, where=first.where, hint=f"{first.hint or ''}{keep}".strip() or None
-    )
+    hint = first.hint or ""
+    if good and "--keep-going" not in hint:
+        hint += " `--keep-going` takes the others without it."
+    raise type(first)(first.message, where=first.where, hint=hint.strip() or None)
 
 
 def say_notices(here: Session, notices: Iterable[Notice]) -> None:
@@ -125,6 +125,7 @@ def document(result: ImportResult, *, dry_run: bool) -> dict[str, object]:
         "schema": SCHEMA,
         "tag": result.tag,
         "dry_run": dry_run,
+        "begins": result.begins,
         "patches": list(map(_patch, batch.imported)),
         "failed": [*rest["failed"], *(_error(one.error) for one in batch.failures)],
         "passed_over": [*(_error(one.error) for one in batch.there), *rest["passed_over"]],

@@ -78,7 +78,7 @@ def init(
         document = {"workspace": str(workspace.root), "upstream": workspace.lock().upstream}
         output.document("init", document)
         return 0
-    typer.echo(f"{workspace.root} is a workspace for {workspace.lock().upstream}")
+    typer.echo(f"{workspace.root} is a workspace for {workspace.lock().upstream}", err=json)
     if not what:
         typer.echo(
             "Next: `patchq lock TAG` there pins a base, `patchq import FILE…` takes patches."
@@ -86,7 +86,10 @@ def init(
         return 0
     assert tag is not None
     return _take(
-        context, run, workspace.root, what, tag, repo, keep_going=keep_going, author=author
+        *(context, run, workspace.root, what, tag, repo),
+        keep_going=keep_going,
+        author=author,
+        json=json,
     )
 
 
@@ -109,19 +112,26 @@ def _take(
     *,
     keep_going: bool,
     author: str | None,
+    json: bool,
 ) -> int:
     """Lock ``tag`` in the new workspace and import ``what`` onto it."""
     from patchq.cli.import_patches import import_patches
-    from patchq.cli.lock import lock
+    from patchq.cli.lock import tell_pins
     from patchq.errors import PatchqError
 
-    context.obj = replace(run, start=root)
+    here = replace(run, start=root)
     words = [word for one in what for word in _words(one)]
     try:
-        lock(context, [tag])
+        tell_pins(here, *here.api.lock_bases(tag), err=json)
         context.obj = replace(run, start=root)  # which reads the lock anew
         return import_patches(
-            context, words, tag=tag, repo=repo, keep_going=keep_going, author=author
+            context,
+            words,
+            tag=tag,
+            repo=repo,
+            keep_going=keep_going,
+            author=author,
+            as_json=json,
         )
     except PatchqError:
         run.notice(

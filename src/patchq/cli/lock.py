@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ from patchq.model.words import counted
 
 if TYPE_CHECKING:
     from patchq.engine.workspace.replace_archive import Replaced
+    from patchq.engine.workspace.upstream import FoundBase
     from patchq.model.lock import Base
 
 
@@ -70,6 +71,8 @@ def lock(
 
 def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) -> None:
     pins, added = run.api.lock_bases(*names, after=after)
+    for name in added if after is None else ():
+        tell_place(run, name, added)
     if as_json:
         rows = [
             {
@@ -83,15 +86,20 @@ def _add(run: Session, names: list[str], after: str | None, *, as_json: bool) ->
             for pin in pins
         ]
         output.document("lock", {"bases": rows})
-        return
-    for name in added if after is None else ():
-        tell_place(run, name, added)
+    else:
+        tell_pins(run, pins, added)
+
+
+def tell_pins(
+    run: Session, pins: Iterable[FoundBase], added: Collection[str], *, err: bool = False
+) -> None:
+    """Say what is locked, and as what it was found; ``err`` says it on stderr."""
     for pin in pins:
         if pin.base.name in added:
             why = f"{pin.origin} of {run.api.upstream_refs}; trust on first use"
-            typer.echo(f"{pin.base.name} = {pin.base.commit} ({why})")
+            typer.echo(f"{pin.base.name} = {pin.base.commit} ({why})", err=err)
         else:
-            typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)")
+            typer.echo(f"{pin.base.name} = {pin.base.commit} (unchanged)", err=err)
 
 
 def tell_place(run: Session, name: str, added: Collection[str] = ()) -> None:
