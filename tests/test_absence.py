@@ -14,7 +14,7 @@ import pytest
 from miniature import Edits, MakeMiniature, Miniature
 from workspaces import make_workspace, open_project, placed
 
-from patchq.engine.judge.gone.absence import ProofOfAbsence
+from patchq.engine.judge.gone.finding import ProofOfAbsence
 from patchq.engine.judge.judgement import Judgement
 from patchq.engine.languages.search.tree_index import Holders
 from patchq.engine.rebase.rebase import judge_series
@@ -109,7 +109,9 @@ def test_the_evidence_gives_the_figures(upstream: Miniature, patch: bytes) -> No
     upstream.tag("v2")
     (judgement,) = judged(upstream, patch)
     figures = [item.text for item in judgement.report.evidence]
-    assert any(re.search(r"more than \d\d?% of it .*app/other\.py", text) for text in figures)
+    assert any(
+        re.search(r"more than \d\d?% of route_tokens .*app/other\.py", text) for text in figures
+    )
 
 
 def test_no_proof_is_made_by_default() -> None:
@@ -773,3 +775,46 @@ def test_the_table_of_an_index_says_what_sets_would() -> None:
         assert holders.of(sum_) == [
             n for n, blob in enumerate(blobs) for one in blob if one == sum_
         ]
+
+
+TABLE = "".join(
+    f'    "{name}": dict(width={size}, layout=("row", "{name}_tile")),\n'
+    for name, size in (("alpha", 512), ("omega", 4096))
+)
+TABLE = f"LAYOUTS = {{\n{TABLE}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "in v2 (1 file) no file has more than {} of app/table.py:3 ({} of its names)"),
+        ({"README": "Text.\n"}, "in v2 (2 files) no file has more than"),
+    ],
+)
+def test_what_is_too_short_is_compared_by_names(
+    miniature: MakeMiniature, more: Edits, words: str
+) -> None:
+    """The other entries of its table have all of its shape."""
+    made = miniature()
+    made.commit("Start (#1)", {"app/table.py": TABLE, **more})
+    made.tag("v1")
+    lines = TABLE.splitlines(keepends=True)
+    patch = made.patch("v1", {"app/table.py": TABLE.replace("4096", "8192")})
+    made.commit("Drop one (#2)", {"app/table.py": "".join([*lines[:2], *lines[3:]])})
+    made.tag("v2")
+    (found,) = judged(made, patch)
+    (text,) = (item.text for item in found.report.evidence)
+    assert found.report.verdict is Verdict.UNREACHABLE
+    assert re.match(re.escape(f"app/table.py:3 is gone; {words}").replace(r"\{\}", r"\d+%"), text)
+
+
+def test_no_file_is_named_that_shares_nothing(miniature: MakeMiniature) -> None:
+    made = miniature()
+    made.commit("Start (#1)", {"app/limits.conf": "quota = 7\nburst = 9\n", "app/o.txt": "o\n"})
+    made.tag("v1")
+    patch = made.patch("v1", {"app/limits.conf": "quota = 8\nburst = 9\n"})
+    made.commit("Drop the limits (#2)", {"app/limits.conf": None})
+    made.tag("v2")
+    (found,) = judged(made, patch)
+    (text,) = (item.text for item in found.report.evidence)
+    assert text == "app/limits.conf is gone; nothing like app/limits.conf:1-2 in v2 (1 file)"

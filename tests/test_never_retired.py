@@ -829,3 +829,137 @@ def test_code_that_went_into_a_notebook(miniature: MakeMiniature) -> None:
     assert report.verdict is Verdict.CONFLICT
     assert EvidenceKind.FAULT not in {item.kind for item in report.evidence}
     assert any("nb/pool.ipynb" in item.paths for item in report.evidence)
+
+
+# Lists and settings: an entry lives on with none of its lines kept
+
+PINS = "torch==2.4.0\nflash-attn==2.6\npydantic>=2\n"
+PROJECT = '[project]\nname = "a"\ndynamic = ["dependencies"]\n'
+MODELS = "".join(
+    f'    "{name}": dict(ctx={size}, quant=["fp8"]),\n'
+    for name, size in (("llama", 8192), ("qwen", 4096))
+)
+MODELS = f"MODELS = {{\n{MODELS}}}\n"
+BUILD = '#!/bin/sh\ncmake -B build -DCMAKE_CUDA_ARCHITECTURES="80;90"\nctest\n'
+Fix = tuple[str, str]
+
+
+def entries(dependencies: str) -> str:
+    return PROJECT.replace("dynamic =", f"dependencies = [{dependencies}]\nextra =")
+
+
+LISTED = {
+    "a package without its pin": (
+        {"req.txt": PINS},
+        ("torch==2.4.0", "torch==2.5.0"),
+        {"requirements/cuda.in": "torch\n"},
+    ),
+    "a package in another format": (
+        {"req.txt": PINS, "pyproject.toml": PROJECT},
+        ("torch==2.4.0", "torch==2.5.0"),
+        {"pyproject.toml": entries('"torch~=2.6", "numpy"')},
+    ),
+    "a package in another spelling": (
+        {"req.txt": PINS, "pyproject.toml": PROJECT},
+        ("flash-attn==2.6", "flash-attn==2.7"),
+        {"pyproject.toml": entries('"Flash_Attn>=3"')},
+    ),
+    "an inserted package": (
+        {"req.txt": PINS},
+        ("pydantic>=2\n", "xgrammar\npydantic>=2\n"),
+        {"deps/all.in": "pydantic\nflash-attn\nnumpy\n"},
+    ),
+    "a key in a table of Python": (
+        {"models.py": MODELS},
+        ('"qwen": dict(ctx=4096', '"qwen": dict(ctx=8192'),
+        {"m/q.py": '@register("qwen", longest=1 << 12)\nclass Q:\n    pass\n'},
+    ),
+    "an option of a build script": (
+        {"build.sh": BUILD, "CMakeLists.txt": "project(x)\n"},
+        ('"80;90"', '"80;90;121"'),
+        {"CMakeLists.txt": "project(x)\nset(CMAKE_CUDA_ARCHITECTURES 80-real 90-real)\n"},
+    ),
+}
+
+
+def _listed(
+    made: MakeMiniature, before: Mapping[str, str], fix: Fix, steps: list[Edits]
+) -> Verdict:
+    upstream = made()
+    old, text = next(iter(before.items()))
+    upstream.commit("Begin (#1)", {**before, "o": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {old: edited(text, fix)})
+    for edits in steps:
+        upstream.commit("Put it elsewhere (#2)", edits)
+    upstream.tag("v2")
+    return judged(upstream, patch).report.verdict
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(("before", "fix", "then"), LISTED.values(), ids=LISTED.keys())
+def test_an_entry_that_another_list_got(
+    miniature: MakeMiniature, before: Mapping[str, str], fix: Fix, then: Edits, at_once: bool
+) -> None:
+    gone: Edits = {next(iter(before)): None}
+    steps: list[Edits] = [{**then, **gone}] if at_once else [then, gone]
+    assert _listed(miniature, before, fix, steps) is Verdict.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("more", "came"),
+    [
+        pytest.param({}, {"a/use.py": "import torch\n"}, id="code that uses it"),
+        pytest.param({}, {"deps/a.in": "# torch is not needed\nnumpy\n"}, id="a comment"),
+        pytest.param({}, {"deps/a.in": "torchvision\ntorch-geometric\n"}, id="longer names"),
+        pytest.param({}, {"docs/a.md": "Install torch.\n"}, id="prose"),
+        pytest.param({"p.toml": 'd = ["torch"]\n'}, {"p.toml": 'd = ["torch>=3"]\n'}, id="had it"),
+        pytest.param(
+            {f"{n}/a.txt": f"torch {n}\n" for n in range(21)}, {"deps/b.in": "torch\n"}, id="common"
+        ),
+    ],
+)
+def test_an_entry_that_no_list_got(
+    miniature: MakeMiniature, more: Mapping[str, str], came: Edits
+) -> None:
+    before = {"req.txt": PINS, **more}
+    steps: list[Edits] = [came, {"req.txt": None}]
+    verdict = _listed(miniature, before, ("torch==2.4.0", "torch==2.5.0"), steps)
+    assert verdict is Verdict.UNREACHABLE
+
+
+# What became a comment of a text that is read as markup
+
+PAGE = "# Guide\n\nInstall with pip.\n\n## Run\n\nUse `app run`, or ask for help.\n"
+NOTE = "On aarch64 set `ARCH=sm_121` first.\n"
+TOLD = PAGE.replace("pip.\n", f"pip.\n{NOTE}")
+
+
+@pytest.mark.parametrize(
+    ("final", "is_kept"),
+    [
+        (TOLD.replace(NOTE, f"<!-- {NOTE[:-1]} -->\n"), True),
+        (TOLD.replace(NOTE, f"<!--\n{NOTE}-->\n"), True),
+        (
+            TOLD.replace("# Guide\n", "# Guide\n\n<!-- Later:\n").replace("## Run", "-->\n## Run"),
+            True,
+        ),
+        (TOLD.replace("# Guide\n", "# Guide\n\n<!-- draft\n"), True),
+        (TOLD.replace(NOTE, f"<!-- checked -->\n{NOTE}"), False),
+        (TOLD.replace("## Run", "<!-- How to run -->\n## Run"), False),
+        (TOLD.replace("`app run`", "`<!--`"), False),
+    ],
+)
+@pytest.mark.parametrize("path", ["docs/guide.md", "site/page.html", "conf/Task.xml"])
+def test_a_line_of_markup_in_a_comment(
+    miniature: MakeMiniature, path: str, final: str, is_kept: bool
+) -> None:
+    upstream = miniature()
+    upstream.commit("Start (#1)", {path: PAGE, "o": "1\n"})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {path: TOLD})
+    upstream.commit("Tell it (#2)", {path: TOLD})
+    upstream.commit("Go on (#3)", {path: final})
+    upstream.tag("v2")
+    expected = Verdict.SUPERSEDED if is_kept else Verdict.UPSTREAMED
+    assert judged(upstream, patch).report.verdict is expected

@@ -14,6 +14,15 @@ _UNREAD = re.compile(
     re.MULTILINE,
 )
 """A bracket comment of CMake; a here-document that a shell gives to ``:``, which does nothing."""
+_MARKUP = re.compile(
+    r"\.(?:mdx?|markdown|[sx]?html?|xml|svg|vue|xsd|xslt?|xaml|plist|ui|qrc|props|targets|\w+proj"
+    r"|launch|urdf|xacro)$",
+    re.IGNORECASE,
+)
+_MARKUP_COMMENT = re.compile(
+    rb"<!--[\s\S]*?-->|^[ \t]*<!--[\s\S]*\Z|\{/\*[\s\S]*?\*/\}", re.MULTILINE
+)
+"""A comment of HTML, XML and Markdown, also one that nothing ends; one of MDX."""
 _NEVER = re.compile(
     rb"\s*(?:(?:el)?if|while)\s*\(?\s*(?:0|false)\s*\)?\s*(?:[:{]|;\s*(?:then|do))?", re.IGNORECASE
 )
@@ -36,6 +45,8 @@ def code_lines(path: str, text: bytes) -> list[bytes]:
         text = TRIPLE.sub(_emptied, text)
     if kind is Family.OTHER and (b"#[" in text or b"<<" in text):
         text = _UNREAD.sub(_emptied, text)
+    if b"<!--" in text or b"{/*" in text:
+        text = _MARKUP_COMMENT.sub(_emptied, text) if _MARKUP.search(path) else text
     return coded_lines(kind, text)
 
 

@@ -8,11 +8,13 @@ is a doubt: a rename, a copy, a rewritten version, a part of upstream that could
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
+from patchq.engine.judge.gone.entries import entry_elsewhere
+from patchq.engine.judge.gone.finding import Doubt, Likest, ProofOfAbsence
 from patchq.engine.judge.gone.own_lines import own_lines_elsewhere
 from patchq.engine.judge.gone.removal import LostCode, Removal, renamed_to
 from patchq.engine.judge.gone.replacement import Replacements
@@ -27,9 +29,8 @@ from patchq.engine.languages.search.fresh_code import FOUND_RENAMED, TELLING, fr
 from patchq.engine.languages.search.tree_index import TreeIndex
 from patchq.engine.languages.tokens import Family, family, tokenize
 from patchq.engine.workspace.upstream_range import UpstreamRange
-from patchq.git.history import CommitInfo
 from patchq.model.diff_layout import split_lines
-from patchq.model.ids import BlobId, TreeId
+from patchq.model.ids import BlobId
 from patchq.model.words import some
 
 SMALL = 40
@@ -52,61 +53,6 @@ similar by chance."""
 
 COMMON = 5
 """A name with more definitions than this in unchanged files is too common to tell anything."""
-
-
-@dataclass(frozen=True)
-class Likest:
-    """The place on the new base that has most of some code."""
-
-    path: str
-    line: int
-    name: str | None
-    figures: Figures
-
-    @property
-    def text(self) -> str:
-        """The place, for messages."""
-        return f"{self.name} in {self.path}" if self.name else f"{self.path}:{self.line}"
-
-
-@dataclass(frozen=True)
-class ProofOfAbsence:
-    """Proof that the code which some hunks of one file edit is gone from upstream.
-
-    It needs the commit that deleted the code with nothing in its place; the tree that was searched,
-    with its number of text files and what it covers of upstream; and the place most like the code
-    (None if no file has enough of its names to be compared).
-    """
-
-    file: str
-    hunks: tuple[int, ...]
-    what: str
-    whole_file: bool
-    commit: CommitInfo
-    tree: TreeId
-    coverage: str
-    searched: int
-    likest: Likest | None
-
-    @property
-    def text(self) -> str:
-        """The search and its figures, for a reviewer."""
-        search = f"in {self.coverage} ({self.searched} files)"
-        if self.likest is None:
-            return f"nothing like {self.what} {search}"
-        best = self.likest
-        return (
-            f"{self.what} is gone {search}: no file has more than {best.figures.exact:.0%} of it "
-            f"({best.figures.shape:.0%} under other names), which is {best.path}"
-        )
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """Why there is no proof; the code may be in one of ``places``, the likeliest first."""
-
-    text: str
-    places: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
@@ -136,6 +82,7 @@ class Prover:
             self._contained(lost, likest, like)
             or self._unsearched(lost, removal)
             or self._stands(lost)
+            or self._listed(lost)
             or self._inlined(lost)
             or self._succeeded(lost, removal)
             or self._replaced(lost, removal)
@@ -270,8 +217,8 @@ class Prover:
         copied = figures.exact >= TWIN or (whole and figures.shape >= SAME_SHAPE)
         if like and (inlined or not copied):
             like = is_like(piece.within(tokenize(kind, self._fresh(oid, path, unit))))
-        share = max(figures.exact, figures.names if small else figures.shape)
-        return like, share, Likest(self.index.paths(oid)[0], figures.first + 1, None, figures)
+        best = Likest(self.index.paths(oid)[0], figures.first + 1, None, figures, small)
+        return like, figures.exact if inlined and small else best.share, best
 
     def _candidates(self, kind: Family, piece: Piece, text: bytes) -> Iterator[BlobId]:
         """The blobs of the new base that may have much of ``text``."""
@@ -311,7 +258,7 @@ class Prover:
         middle = (likest.figures.first + likest.figures.last) // 2
         around = shown.around(middle, middle) if shown else None
         name = around.name if around else None
-        return Likest(likest.path, likest.line, name, likest.figures)
+        return replace(likest, name=name)
 
     def _contained(self, lost: LostCode, likest: Likest | None, like: bool) -> Doubt | None:
         if likest is not None and like:
@@ -338,6 +285,13 @@ class Prover:
         line = found.lines[0].decode(errors="replace")
         where = f" in {some(found.files)}" if found.files else ""
         return Doubt(f"{lost.what} was not just deleted: {line!r} stands{where}", found.files[:5])
+
+    def _listed(self, lost: LostCode) -> Doubt | None:
+        found = entry_elsewhere(self._span, lost)
+        if found is None:
+            return None
+        words = f"{lost.what} was not just deleted: {found.path} has {found.name} now"
+        return Doubt(words, (found.path,))
 
     def _inlined(self, lost: LostCode) -> Doubt | None:
         """A doubt if new code contains a whole body that is too short to be compared."""

@@ -6,6 +6,7 @@ If a file was split, no other file may have much of it, but one has the line tha
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from patchq.engine.judge.gone.removal import LostCode
 from patchq.engine.judge.line_search import Elsewhere, is_own, search_elsewhere
@@ -14,11 +15,16 @@ from patchq.engine.series.repeated_lines import count_stripped
 from patchq.engine.workspace.upstream_range import UpstreamRange
 
 
-def own_lines_elsewhere(span: UpstreamRange, lost: LostCode) -> Elsewhere | None:
-    """The lines that a hunk replaces, or both lines around an insertion, if other files got them.
+@dataclass(frozen=True)
+class EditedLines:
+    """The (stripped) lines that a hunk edits, of these the ones that it ``replaced``."""
 
-    Lines that are common in the old tree do not count, nor do bare jumps and brackets.
-    """
+    lines: tuple[bytes, ...]
+    replaced: tuple[bytes, ...]
+
+
+def edited_lines(span: UpstreamRange, lost: LostCode) -> EditedLines | None:
+    """The lines that a hunk replaces, or those around its insertion; None if it edits none."""
     objects = span.store.objects
     region = changed_region(lost.unit, objects)
     if region is None:
@@ -26,9 +32,20 @@ def own_lines_elsewhere(span: UpstreamRange, lost: LostCode) -> Elsewhere | None
     (path,) = lost.unit.paths
     sides = lost.unit.before[path], lost.unit.after[path]
     before, after = (count_stripped(objects.blob(entry)) for entry in sides)
-    lines = [line.strip() for line in region.inside]
-    replaced = [line for line in lines if after[line] < before[line]]
-    wanted = tuple(dict.fromkeys(line for line in replaced or lines if is_own(line)))
+    lines = tuple(line.strip() for line in region.inside)
+    return EditedLines(lines, tuple(line for line in lines if after[line] < before[line]))
+
+
+def own_lines_elsewhere(span: UpstreamRange, lost: LostCode) -> Elsewhere | None:
+    """The lines that a hunk replaces, or both lines around an insertion, if other files got them.
+
+    Lines that are common in the old tree do not count, nor do bare jumps and brackets.
+    """
+    edited = edited_lines(span, lost)
+    if edited is None:
+        return None
+    objects, replaced = span.store.objects, edited.replaced
+    wanted = tuple(dict.fromkeys(line for line in replaced or edited.lines if is_own(line)))
     if len(wanted) < (1 if replaced else 2):
         return None
     old = objects.content(span.old.tree, lost.path) or b""

@@ -55,7 +55,8 @@ class LostCode:
     @property
     def what(self) -> str:
         """The unit, for messages."""
-        return self.name or f"{self.path}:{self.first + 1}-{self.end}"
+        last = f"-{self.end}" if self.end > self.first + 1 else ""
+        return self.name or f"{self.path}:{self.first + 1}{last}"
 
     @property
     def text(self) -> bytes:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from patchq.engine.judge.case import CaseFacts
-from patchq.engine.judge.gone.absence import Doubt, ProofOfAbsence, Prover
+from patchq.engine.judge.gone.absence import Prover
+from patchq.engine.judge.gone.finding import Doubt, ProofOfAbsence
 from patchq.engine.judge.gone.follow import Followed, Follower
 from patchq.engine.judge.gone.removal import (
     LostCode,
@@ -192,7 +193,8 @@ def unreachable(
     evidence: dict[tuple[object, ...], Evidence] = {}
     for proof in proofs:
         kind = EvidenceKind.PATH_GONE if proof.whole_file else EvidenceKind.SYMBOL_GONE
-        gone = proof.file if proof.whole_file else f"{proof.what}, of {proof.file},"
+        place = "" if proof.file in proof.what else f", of {proof.file},"
+        gone = proof.file if proof.whole_file else f"{proof.what}{place}"
         item = span.evidence(kind, f"{gone} is gone; {proof.text}", proof.commit, (proof.file,))
         evidence.setdefault((kind, item.text), item)
     return Judgement(
