@@ -441,6 +441,7 @@ def test_our_line_elsewhere_beside_what_landed(upstream: Miniature) -> None:
     assert report.verdict is Verdict.SUPERSEDED
     assert len(shown(report, EvidenceKind.DUPLICATE)) == 1
     assert [item.text for item in shown(report, EvidenceKind.MERGED)] == ["1 of 2 hunks are in v2"]
+    assert states(report) == [HunkState.CONFLICTING, HunkState.UPSTREAM]
 
 
 def test_a_line_that_was_there_twice_before_is_no_duplicate(upstream: Miniature) -> None:
@@ -1251,7 +1252,9 @@ def test_an_archive_speaks_for_what_it_covers(kernels: Miniature, suffix: str) -
     assert found["kernel"].verdict is Verdict.NOT_COVERED
     assert found["kernel"].action is Action.CARRY
     assert states(found["kernel"]) == [HunkState.UNCOVERED]
-    assert shown(found["kernel"], EvidenceKind.NOT_COVERED)[0].paths == ("kernel/copy.cu",)
+    (blind,) = shown(found["kernel"], EvidenceKind.NOT_COVERED)
+    assert blind.paths == ("kernel/copy.cu",)
+    assert blind.text == "v2 is an archive that does not hold kernel/copy.cu"
     assert found["python"].verdict is Verdict.ADAPTED
     assert found["both"].verdict is Verdict.NOT_COVERED
     places = {path.old: path.new for path in found["both"].paths}

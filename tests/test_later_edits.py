@@ -17,6 +17,7 @@ from judging import (
     function,
     judged,
     landed,
+    module,
     shown,
 )
 from miniature import Edits, MakeMiniature
@@ -30,6 +31,10 @@ CLASS = "class Pool:\n" + "".join(
 )
 C = "int\nf(int a)\n{\n\tfirst(a);\n\tsecond(a);\n\treturn 0;\n}\n\nint b;\n"
 YAML = "".join(f"key_{number}: {number}\n" for number in range(9))
+NESTED = (
+    "def f(a):\n    first(a)\n    second(a)\n    third(a)\n"
+    "    def g():\n        return a\n    return g\n"
+)
 COUNT = "LIMIT = 4\nMORE = 5\n\n\n"
 
 
@@ -111,6 +116,14 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
             [{"f.c": C.replace("second(a)", "second(a, 1)").replace("first(a)", "prepare(&a)")}],
             "1 commit edited `f` in f.c: C1 Edit 1 (#3)",
         ),
+        # of removed lines, the definition around them: not one that begins below
+        (
+            "f.py",
+            NESTED,
+            NESTED.replace("    second(a)\n", ""),
+            [{"f.py": NESTED.replace("    second(a)\n", "").replace("return g", "return g or a")}],
+            "1 commit edited `f` in f.py: C1 Edit 1 (#3)",
+        ),
         # outside of all definitions
         (
             POOL_PATH,
@@ -148,6 +161,23 @@ def test_what_came_after(
     expected: str,
 ) -> None:
     assert _told(miniature, path, before, fixed, later) == [f"since then {expected}"]
+
+
+def test_lines_that_were_removed_from_a_shorter_file(miniature: MakeMiniature) -> None:
+    """The place of the removed lines is that in the file as it landed."""
+    upstream = miniature()
+    fix = ("    pool.settle_evict(batch)\n", "")
+    short = module("evict", "grow")
+    upstream.commit("Start (#1)", {POOL_PATH: POOL})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {POOL_PATH: edited(POOL, fix)})
+    upstream.commit("Drop most (#2)", {POOL_PATH: short})
+    upstream.commit("Fix it (#3)", {POOL_PATH: edited(short, fix)})
+    upstream.commit("Edit (#4)", {POOL_PATH: edited(short, fix, CONTEXT)})
+    upstream.tag("v2")
+    print(judged(upstream, patch).report)
+    (found,) = shown(judged(upstream, patch).report, EvidenceKind.EDITED_SINCE)
+    assert f"edited `evict` in {POOL_PATH}" in found.text
 
 
 def test_a_side_branch_that_was_merged_later(miniature: MakeMiniature) -> None:

@@ -34,6 +34,7 @@ YAML = (
 )
 FLAT = "a: 1\nLINE: 1\nb: 1\nb: 2\nc: 1\n"
 LOOP = PYTHON.replace("if p.on:", "for i in p.items:").replace("elif p.off", "if p.off")
+FIRST = "for i in p.items:\n    a(i)\n    b(i)\n    c(i)\n    LINE(i)\n    d(i)\n"
 C_LOOP = C.replace("if (p->on)", "for (int i = 0; i < n; i++)")
 RANGE = C.replace("if (p->on)", "for (auto& i : p->items)")
 SHELL_LOOP = SHELL.replace('if [ "$ARCH" = arm ]; then', "for a in arm x86; do").replace(
@@ -88,6 +89,7 @@ REMARK = "a = 1\n# if the old one\nb = 1\nc = 1\nd = 1\nLINE = 1\ne = 1\n# endif
         ("f.yaml", YAML, "if: github.event", "if: false && github.event"),
         # fewer items
         ("f.py", LOOP, "in p.items", "in p.items[1:]"),
+        ("f.py", LOOP.replace("p.items", "items"), "in items", "in items[1:]"),
         ("f.py", LOOP.replace("p.items", "a(i in p)"), "in a(i in", "in b(i in"),
         ("f.py", LOOP, "in p.items", "in filter(fast, p.items)"),
         ("f.py", LOOP, "in p.items", "in (i for i in p.items if i)"),
@@ -155,6 +157,7 @@ def test_a_narrower_condition_switches_off(path: str, then: str, old: str, new: 
         ("f.py", LOOP.replace("p.items", "[1, 2]"), "[1, 2]", "(1, 2, 3)"),
         ("f.c", C_LOOP, "for (int i = 0; i < n; i++)", "for (size_t k = 0; k < n; ++k)"),
         ("f.cc", RANGE, "auto& i : p", "const auto& [i, j] : p"),
+        ("f.py", FIRST, "for i in p.items", "items = p.items\nfor i in items"),
         ("f.sh", SHELL_LOOP, "for a in arm x86", "for b in arm riscv x86"),
         ("f.cmake", FOREACH, "foreach(a 90 100)", "foreach(a 90 100 121)"),
         # set to what is not known, for others, or before

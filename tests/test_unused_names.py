@@ -231,6 +231,19 @@ def test_the_name_of_the_module_is_that_of_another(
     )
 
 
+def test_a_file_that_moved_and_what_it_includes(miniature: MakeMiniature) -> None:
+    upstream = miniature()
+    start = {"src/c.c": C, "src/net.h": NET, "main.c": MAIN, "t.c": "int set_timeout();\n"}
+    patch = landed(upstream, start, {"src/c.c": FIXED})
+    upstream.move("src/c.c", "lib/c.c", "Move it (#3)")
+    upstream.commit("Make it a macro (#4)", {"src/net.h": MACRO})
+    upstream.tag("v2")
+    report = judged(upstream, patch).report
+    assert report.verdict is Verdict.SUPERSEDED
+    (found,) = shown(report, EvidenceKind.UNREFERENCED)
+    assert found.subject == "Make it a macro (#4)"
+
+
 NET = "#ifndef NET_H\n#define NET_H\nint first(struct conn *);\n#endif\n"
 MACRO = NET.replace("int first", "#define set_timeout(c, n) 0\nint first")
 ENDED = NET.replace("int first", "#undef first\nint first")

@@ -34,7 +34,7 @@ _LOOP = re.compile(
     rb"[}\s]*(?:async\s+)?for(?:each)?\b\s*(?=\(|.*(?:;|\b(?:in|range)\b))", re.IGNORECASE
 )
 _ITEM = re.compile(
-    rb"[^;]*?(?:\bIN\s+(?:LISTS|ITEMS)\b|\b(?:in|of)\b|=\s*range\b|(?<!:):(?![:=]))",
+    rb"[^;]*?(?:(?-i:\bIN\s+(?:LISTS|ITEMS))\b|\b(?:in|of)\b|=\s*range\b|(?<!:):(?![:=]))",
     re.IGNORECASE,
 )
 """The loop variable, up to the items."""
