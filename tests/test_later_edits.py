@@ -167,15 +167,15 @@ def test_lines_that_were_removed_from_a_shorter_file(miniature: MakeMiniature) -
     """The place of the removed lines is that in the file as it landed."""
     upstream = miniature()
     fix = ("    pool.settle_evict(batch)\n", "")
+    later = ('limit_of("evict")', 'limit_of("evict", 1)')
     short = module("evict", "grow")
     upstream.commit("Start (#1)", {POOL_PATH: POOL})
     upstream.tag("v1")
     patch = upstream.patch("v1", {POOL_PATH: edited(POOL, fix)})
     upstream.commit("Drop most (#2)", {POOL_PATH: short})
     upstream.commit("Fix it (#3)", {POOL_PATH: edited(short, fix)})
-    upstream.commit("Edit (#4)", {POOL_PATH: edited(short, fix, CONTEXT)})
+    upstream.commit("Edit (#4)", {POOL_PATH: edited(short, fix, later)})
     upstream.tag("v2")
-    print(judged(upstream, patch).report)
     (found,) = shown(judged(upstream, patch).report, EvidenceKind.EDITED_SINCE)
     assert f"edited `evict` in {POOL_PATH}" in found.text
 
