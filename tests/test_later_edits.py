@@ -80,7 +80,8 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
                 {POOL_PATH: edited(FIXED, CONTEXT)},
                 {POOL_PATH: edited(FIXED, CONTEXT, OTHER_FUNCTION)},
             ],
-            f"2 commits edited {POOL_PATH}, 1 of them `evict`: C1 Edit 1 (#3)",
+            f"2 commits edited {POOL_PATH}, 1 of them `evict`: C1 Edit 1 (#3); "
+            "the rest of it: C2 Edit 2 (#4)",
         ),
         # what is added behind the last line of a function is in it, what comes before it may be
         (
@@ -107,7 +108,7 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
                 for back in ("return 1", "return pool.evict_total", "return 2", "return 3")
             ],
             f"4 commits edited `Pool.evict` in {POOL_PATH}: C4 Edit 4 (#6), C3 Edit 3 (#5), "
-            "C2 Edit 2 (#4) and 1 more",
+            "C2 Edit 2 (#4), also C1",
         ),
         (
             "f.c",
@@ -133,7 +134,8 @@ IN_CLASS = CLASS.replace("take_evict(page, limit)", "take_evict(page, limit - 1)
                 {POOL_PATH: COUNT.replace("4", "8").replace("5", "6") + POOL},
                 {POOL_PATH: COUNT.replace("4", "8").replace("5", "6") + POOL + function("last")},
             ],
-            f"2 commits edited {POOL_PATH}, 1 of them the lines close by: C1 Edit 1 (#3)",
+            f"2 commits edited {POOL_PATH}, 1 of them the lines close by: C1 Edit 1 (#3); "
+            "the rest of it: C2 Edit 2 (#4)",
         ),
         (
             POOL_PATH,
@@ -219,3 +221,21 @@ def test_it_is_in_every_report_and_kept(patchq: CommandLine, miniature: MakeMini
     patchq("rebase", "--onto", "v2", cwd=workspace.root)
     kept = (workspace.series_path("v2") / "retired.yaml").read_text()
     assert text in re.sub(r"\s+", " ", kept)
+
+
+@pytest.mark.parametrize("is_edited_after", [False, True])
+def test_what_came_before_the_landing(miniature: MakeMiniature, is_edited_after: bool) -> None:
+    """The fix was made for the old base, and may have landed in what upstream had given up."""
+    upstream = miniature()
+    upstream.commit("Start (#1)", {POOL_PATH: POOL})
+    upstream.tag("v1")
+    patch = upstream.patch("v1", {POOL_PATH: FIXED})
+    given_up = edited(POOL, OTHER_FUNCTION)
+    before = upstream.commit("Give up (#2)", {POOL_PATH: given_up})
+    fixed = edited(given_up, fix("evict"))
+    upstream.commit("Fix it (#3)", {POOL_PATH: fixed})
+    if is_edited_after:
+        upstream.commit("Go on (#4)", {POOL_PATH: fixed + function("last")})
+    upstream.tag("v2")
+    (found,) = shown(judged(upstream, patch).report, EvidenceKind.EDITED_SINCE)
+    assert found.text.endswith(f"; before the landing 1 commit did since v1: {before[:9]}")

@@ -156,7 +156,8 @@ def test_the_first_five_by_name_then_by_age(miniature: MakeMiniature) -> None:
     ]
     found, _ = _told(miniature, "q.c", (C, FENCED), OTHER, later)
     assert found.startswith(f"7 commits changed lines of other files with {NAMES_C}: ")
-    assert re.findall(r"C\d|\d more", found) == ["C7", "C5", "C3", "C1", "C6", "2 more"]
+    assert re.findall(r"C\d", found) == ["C7", "C5", "C3", "C1", "C6"]
+    assert re.search(r", also [0-9a-f]{9}, [0-9a-f]{9}$", found)
 
 
 @pytest.mark.parametrize("count", [20, 21])
@@ -168,12 +169,12 @@ def test_too_common_a_name(miniature: MakeMiniature, count: int) -> None:
     else:
         assert found == (
             "no commit changed lines of other files with `slow_go`, `q`; "
-            "too common to tell: `fence` (in more than 20 commits)"
+            "more than 20 commits did with `fence`: too common"
         )
 
 
 def test_more_names_than_are_looked_for(miniature: MakeMiniature) -> None:
-    more = "".join(f"#define MACRO_{n} {n}\n" for n in range(12))
+    more = "".join(f"#define MACRO_{n} {n}\n" for n in range(22))
     found, _ = _told(miniature, "q.c", (C, more + C), OTHER, [{"m.c": USER + "int MACRO_1;\n"}])
     assert re.search(r"; not looked for: \d+ more of its names$", found)
 
@@ -200,9 +201,10 @@ def test_those_that_say_it_are_named_first(miniature: MakeMiniature) -> None:
         texts.append(texts[-1] + ("keep(Runner)\n" if n == 1 else f"v_{n} = {n}\n"))
     later: list[Edits] = [{path: text} for text in texts[1:]]
     _, same = _told(miniature, path, (PYTHON, SYNCED), {}, later)
-    assert same == (
-        f"5 commits edited {path}{OUTSIDE}, 1 of them lines with its names: C2, C5, C4 and 2 more"
+    expected = (
+        f"5 commits edited {path}{OUTSIDE}, 1 of them lines with its names: C2, C5, C4, also "
     )
+    assert re.fullmatch(re.escape(expected) + r"[0-9a-f]{9}, [0-9a-f]{9}", same)
 
 
 def test_a_merge_that_says_it_itself(miniature: MakeMiniature) -> None:
@@ -279,3 +281,71 @@ def test_what_has_no_room_is_told(
     assert words == (
         f"no commit changed lines of other files with {NAMES_C}; not looked at: the oldest 1 commit"
     )
+
+
+DATA = "import os\n\nRETRIES = int(os.environ.get('APP_RETRIES', '3'))\n"
+OPTIONS = "def add(p):\n    p.flag('--page-size', default=1)\n    return p\n"
+TABLE = "LIMITS = {\n    'depth': 1,\n    'retry_limit': 3,\n}\n"
+GO = "package q\n\nfunc (s *Server) handle(n int) int {\n\tprep(n)\n\treturn push(n)\n}\n"
+SQL = "CREATE INDEX t_name ON t (\n  id\n);\n"
+IMAGE = "FROM a AS base\nRUN one\nRUN two\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "sides", "edit", "name"),
+    [
+        ("cfg.py", (DATA, DATA.replace("'3'", "'9'")), {"D": "ENV APP_RETRIES=3\n"}, "APP_RETRIES"),
+        *(
+            ("o.py", (OPTIONS, OPTIONS.replace("=1", "=64")), {"u.yaml": f"{word} 8\n"}, word)
+            for word in ("--page-size", "page_size", "PAGE_SIZE")
+        ),
+        ("t.py", (TABLE, TABLE.replace("3", "9")), {"u.toml": "retry_limit = 3\n"}, "retry_limit"),
+        (
+            "s.go",
+            (GO, GO.replace("\treturn", "\tfence(n)\n\treturn")),
+            {"m.go": "handle()\n"},
+            "handle",
+        ),
+        ("s.sql", (SQL, SQL.replace("id", "id, at")), {"2.sql": "DROP INDEX t_name;\n"}, "t_name"),
+        (
+            "Dockerfile",
+            (IMAGE, IMAGE.replace("two", "two --all")),
+            {"ci.yml": "run: docker build -f Dockerfile.new\n"},
+            "Dockerfile",
+        ),
+    ],
+)
+def test_what_other_files_know_it_by(
+    miniature: MakeMiniature, path: str, sides: tuple[str, str], edit: Edits, name: str
+) -> None:
+    found, _ = _told(miniature, path, sides, {}, [edit])
+    assert found.startswith("1 commit changed lines of other files with ")
+    assert found.endswith(f": C1 (`{name}` in {next(iter(edit))})")
+
+
+def test_the_name_that_the_file_has_now(miniature: MakeMiniature) -> None:
+    later: list[Edits] = [
+        {"q.c": None, "core/fast.c": FENCED},
+        {"m.c": USER + "/* fast */\n"},
+    ]
+    found, _ = _told(miniature, "q.c", (C, FENCED), OTHER, later)
+    assert "C2 (`fast` in m.c)" in found
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("pool.Runner = Fast", True),
+        ("setattr(pool, 'Runner', Fast)", True),
+        ("class Fast(Runner):\n    pass", True),
+        ("from fast import other as Runner", True),
+        ("run(Runner)", False),
+        ("assert x.Runner == y", False),
+    ],
+)
+def test_who_binds_a_common_name(miniature: MakeMiniature, line: str, is_told: bool) -> None:
+    later: list[Edits] = [{"bind.py": f"{line}\n"}]
+    later += [{f"u{n}.py": "print(Runner)\n"} for n in range(21)]
+    found, _ = _told(miniature, "runs/run_all.py", (PYTHON, SYNCED), {}, later)
+    assert ("C1 (`Runner` in bind.py)" in found) is is_told
+    assert "; more than 20 commits did with `Runner`: too common" in found

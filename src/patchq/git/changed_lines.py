@@ -25,6 +25,11 @@ _LARGEST = "1m"
 _AT_ONCE = 200
 _ROOM = 64 << 20
 """How many commits one process reads; none is read once more bytes than that are kept."""
+_BINDING = (
+    rb"\bWORD\s*(?::[^=:]+)?[:?+]?=(?!=)|-DWORD\b|\b(?:def|class|function|define|import|as|alias)\s+WORD\b"
+    rb"|\bclass\s+\w+\s*[(:][^:]*\bWORD\b|[\"']WORD[\"']\s*[,\]]"
+)
+"""A line that may bind ``WORD``, or make a class of it."""
 _NAME = re.compile(rb"^(?:---|\+\+\+) ([^\n\t]*)", re.MULTILINE)
 _SWITCHES = re.compile(
     rb"\s*(?:#\s*(?:if|el|endif)|<<|[}\s]*(?i:if|el|elif|elseif|else|endif|fi|while|until|for|return|exit"
@@ -81,11 +86,20 @@ class ChangedLines:
             missing.difference_update(some)
         return [commit for commit in wanted if commit in self._read]
 
-    def saying(self, word: bytes, commits: Collection[CommitId]) -> Iterator[ChangedFile]:
+    def saying(
+        self, word: bytes, commits: Collection[CommitId], *, only_bound: bool = False
+    ) -> Iterator[ChangedFile]:
         """The files in which ``commits``, which were :meth:`read`, changed lines with ``word`` as a
-        whole word, or after the ``-D`` of a compiler."""
+        whole word, or after the ``-D`` of a compiler; ``only_bound``: that seem to give the word to
+        something, or build on it."""
+        escaped = re.escape(word)
+        pattern = re.compile(
+            _BINDING.replace(b"WORD", escaped)
+            if only_bound
+            else rb"(?:(?<!\w)|(?<=-D))" + escaped + rb"(?!\w)"
+        )
         for text in self._texts:
-            yield from text.saying(word, commits)
+            yield from text.saying(word, pattern, commits)
 
 
 class _Text:
@@ -96,9 +110,10 @@ class _Text:
         self._commits = list(_commits(text))
         self._starts = [start for start, _ in self._commits]
 
-    def saying(self, word: bytes, wanted: Collection[CommitId]) -> Iterator[ChangedFile]:
+    def saying(
+        self, word: bytes, pattern: re.Pattern[bytes], wanted: Collection[CommitId]
+    ) -> Iterator[ChangedFile]:
         places = [n for n, (_, each) in enumerate(self._commits) if each.oid in wanted]
-        pattern = re.compile(rb"(?:(?<!\w)|(?<=-D))" + re.escape(word) + rb"(?!\w)")
         text = self._text
         limit = self._end(places[-1]) if places else 0
         at = text.find(word, 0, limit)
@@ -108,7 +123,7 @@ class _Text:
             place = bisect_left(places, number)
             if places[place] != number:
                 end = self._starts[places[place]]
-            elif pattern.match(text, at):
+            elif pattern.search(text, *_line(text, at, end)):
                 first, last = text.rfind(_FILE, begin, at), text.find(_FILE, at, end)
                 end = end if last < 0 else last
                 body = text.find(_HUNK, max(first, begin), end)
@@ -124,6 +139,12 @@ class _Text:
     def _end(self, number: int) -> int:
         after = number + 1
         return self._starts[after] if after < len(self._starts) else len(self._text)
+
+
+def _line(text: bytes, at: int, end: int) -> tuple[int, int]:
+    """Where the line around ``at`` begins and ends."""
+    last = text.find(b"\n", at, end)
+    return text.rfind(b"\n", 0, at) + 1, end if last < 0 else last
 
 
 def _commits(text: bytes) -> Iterator[tuple[int, CommitInfo]]:

@@ -14,8 +14,10 @@ from patchq.model.ids import CommitId
 from patchq.model.verdict import Evidence, EvidenceKind
 from patchq.model.words import counted, some
 
-_MENTIONS = 5
-"""How many commits that mention what landed are named."""
+_NAMED, _MENTIONS = 3, 5
+"""How many commits are told with their subjects, and those that mention what landed."""
+_IDS = 40
+"""How many more are told by their ids alone."""
 _SUBJECT = 50
 """The length to which the subject of a commit in a list is cut."""
 
@@ -35,23 +37,27 @@ class LaterEvidence:
         places = {path: place.new for path, place in facts.placements.items()}
         edits = list(self._later.find(trails))
         mentions = {item.landed.oid: item for item in self._mentions.find(trails, edits, places)}
-        evidence, alone = list[Evidence](), dict[tuple[str, bool], tuple[CommitInfo, list[str]]]()
+        evidence = list[Evidence]()
+        alone = dict[tuple[str, bool], tuple[CommitInfo, list[str], list[CommitInfo]]]()
         kind = EvidenceKind.EDITED_SINCE
         for item in edits:
             if item.commits:
                 said = mentions[item.landed.oid].own
-                text = f"since then {self._edits(item, said)}"
+                text = f"since then {self._edits(item, said)}{self._before(item.before)}"
                 evidence.append(self._span.evidence(kind, text, item.landed, paths=(item.file,)))
             else:
                 place = facts.placements[item.file].new
                 is_there = facts.entries.get(item.file) is not None
                 name = f"{item.file} ({place} now)" if place not in (None, item.file) else item.file
                 key = item.landed.oid, is_there
-                alone.setdefault(key, (item.landed, []))[1].append(name)
-        for (_, are_there), (commit, files) in alone.items():
+                _, files, before = alone.setdefault(key, (item.landed, [], []))
+                files.append(name)
+                before += (commit for commit in item.before if commit not in before)
+        for (_, are_there), (commit, files, before) in alone.items():
             text = f"since then no commit edited {some(files)}"
             if not are_there:
                 text = f"since then no commit brought {some(files)} back"
+            text += self._before(before)
             evidence.append(self._span.evidence(kind, text, commit, paths=tuple(files)))
         elsewhere = map(self._elsewhere, mentions.values())
         return (*evidence, *self._modes(trails, facts), *elsewhere)
@@ -71,25 +77,28 @@ class LaterEvidence:
     def _elsewhere(self, found: Mentions) -> Evidence:
         """The commits that mention what landed in other files."""
         names = _quoted(found.names)
-        told = [self._mention(each) for each in found.elsewhere]
+        told, more = found.elsewhere[:_MENTIONS], found.elsewhere[_MENTIONS:]
         beside = sum(each.beside for each in found.elsewhere)
         if not found.names:
             text = "what landed has no name that other files could be searched for"
         elif not told:
             text = f"since then no commit changed lines of other files with {names}"
-        elif beside == len(told):
+        elif beside == len(found.elsewhere):
             many = counted(beside, "commit")
             text = f"since then {many} changed conditions beside {names} in other files"
         else:
-            many = counted(len(told) - beside, "commit")
+            many = counted(len(found.elsewhere) - beside, "commit")
             text = f"since then {many} changed lines of other files with {names}"
             if beside:
                 text += f", and {beside} more only conditions beside such lines"
         if told:
-            text += f": {some(told, _MENTIONS)}"
+            text += (
+                f": {', '.join(map(self._mention, told))}{_also([each.commit for each in more])}"
+            )
         if found.common:
-            text += f"; too common to tell: {_quoted(found.common)}"
-            text += f" (in more than {MOST_COMMITS} commits)"
+            text += (
+                f"; more than {MOST_COMMITS} commits did with {_quoted(found.common)}: too common"
+            )
         if found.unasked:
             text += f"; not looked for: {found.unasked} more of its names"
         if found.unread:
@@ -106,24 +115,33 @@ class LaterEvidence:
         many = counted(len(found.commits), "commit")
         names = "`, `".join(found.names or ())
         where = f"`{names}`" if names else "the lines close by"
+        naming = tuple(commit for commit in found.apart if commit.oid in said)
+        others = tuple(commit for commit in found.apart if commit.oid not in said)
         if found.names is None:
-            words = f"{many} edited {found.file}"
-        elif not found.inside:
-            apart = sorted(found.commits, key=lambda commit: commit.oid not in said)
-            count = sum(commit.oid in said for commit in apart)
-            part = f"{count} of them " if count < len(apart) else ""
-            lines = f", {part}lines with its names" if count else ""
+            return f"{many} edited {found.file}: {self._commits(found.commits)}"
+        if not found.inside:
+            part = f"{len(naming)} of them " if naming and others else ""
+            lines = f", {part}lines with its names" if naming else ""
             words = f"{many} edited {found.file} outside of {where}{lines}"
-            return f"{words}: {some([self._commit(commit) for commit in apart])}"
-        elif found.inside == found.commits:
-            words = f"{many} edited {where} in {found.file}"
-        else:
-            words = f"{many} edited {found.file}, {len(found.inside)} of them {where}"
-        words += f": {some([self._commit(commit) for commit in found.inside])}"
-        rest = [each for each in found.commits if each.oid in said and each not in found.inside]
-        if rest:
-            words += f"; other lines with its names: {some([self._commit(each) for each in rest])}"
-        return words
+            return f"{words}: {self._commits((*naming, *others))}"
+        if not found.apart:
+            return f"{many} edited {where} in {found.file}: {self._commits(found.inside)}"
+        words = f"{many} edited {found.file}, {len(found.inside)} of them {where}"
+        words += f": {self._commits(found.inside)}"
+        if naming:
+            words += f"; other lines with its names: {self._commits(naming)}"
+        return words + (f"; the rest of it: {self._commits(others, 1)}" if others else "")
+
+    def _before(self, commits: Sequence[CommitInfo]) -> str:
+        """What came between the old base and a landing, if anything."""
+        if not commits:
+            return ""
+        many = counted(len(commits), "commit")
+        return f"; before the landing {many} did since {self._span.old.name}: {_ids(commits)}"
+
+    def _commits(self, commits: Sequence[CommitInfo], most: int = _NAMED) -> str:
+        """The first ``most`` of some commits with their subjects, the rest by their ids."""
+        return ", ".join(map(self._commit, commits[:most])) + _also(commits[most:])
 
     def _commit(self, commit: CommitInfo) -> str:
         """The short id and subject of a commit."""
@@ -132,6 +150,15 @@ class LaterEvidence:
         subject = commit.subject.removesuffix(f"(#{pr})").rstrip()
         short = subject if len(subject) <= _SUBJECT else f"{subject[: _SUBJECT - 1].rstrip()}…"
         return f"{commit.oid[:9]} {short}{number}"
+
+
+def _also(commits: Sequence[CommitInfo]) -> str:
+    """The short ids of more commits in a list, if there are any."""
+    return f", also {_ids(commits)}" if commits else ""
+
+
+def _ids(commits: Sequence[CommitInfo]) -> str:
+    return some([commit.oid[:9] for commit in commits], _IDS)
 
 
 def _quoted(names: Sequence[str]) -> str:

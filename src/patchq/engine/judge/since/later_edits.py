@@ -27,6 +27,7 @@ class LaterEdits:
 
     ``inside`` are those that edited one of the definitions ``names`` that the lines are in; if they
     are in none, lines close to them. They are all if the file is not read as code (``names`` None).
+    ``before`` are the commits between the old base and the landing that edited the file.
     """
 
     file: str
@@ -34,6 +35,12 @@ class LaterEdits:
     commits: tuple[CommitInfo, ...]
     names: tuple[str, ...] | None = None
     inside: tuple[CommitInfo, ...] = ()
+    before: tuple[CommitInfo, ...] = ()
+
+    @property
+    def apart(self) -> tuple[CommitInfo, ...]:
+        """The later commits that edited the rest of the file."""
+        return tuple(commit for commit in self.commits if commit not in self.inside)
 
 
 class LaterCommits:
@@ -56,11 +63,14 @@ class LaterCommits:
 
     def _since(self, landed: CommitInfo, path: str, group: Sequence[HunkHistory]) -> LaterEdits:
         then: Entry | None = None
+        earlier = list[CommitInfo]()
         edits = list[tuple[CommitInfo, Entry | None, Entry | None]]()
         for step in group[0].steps:
             now = step.entries.get(path)
             if self._span.precedes(step.commit.oid, landed.oid):
                 then = now
+                if step.commit != landed:
+                    earlier.append(step.commit)
             elif (before := entry_before(self._objects, step, path)) != now:
                 edits.append((step.commit, before, now))
         units = [trail.unit for trail in group]
@@ -87,7 +97,9 @@ class LaterCommits:
                 )
             ]
         every = tuple(commit for commit, _, _ in reversed(edits))
-        return LaterEdits(path, landed, every, names, tuple(reversed(inside)))
+        return LaterEdits(
+            path, landed, every, names, tuple(reversed(inside)), tuple(reversed(earlier))
+        )
 
     def _names(
         self, path: str, units: Sequence[Unit], then: Entry | None

@@ -26,7 +26,7 @@ from patchq.model.ids import CommitId
 
 MOST_COMMITS = 20
 """A name in the changed lines of more commits is too common to name any of them."""
-_MOST_NAMES = 10
+_MOST_NAMES = 20
 _MOST_READ = 4000
 """The changed lines of at most so many commits are read, the newest first."""
 _OF_DIRECTORY = frozenset(
@@ -47,12 +47,21 @@ _DEFINES = re.compile(
     rb"\s*(?:async\s+)?(?:def|class)\s+(\w+)"
     rb"|\s*#\s*define\s+(\w+)"
     rb"|(?i:\s*(?:option|set|add_library|add_executable|add_custom_target|function|macro)\s*\()\s*(\w[\w.-]*)"
-    rb"|(?:ENV|ARG)\s+(\w+)"
+    rb"|(?:ENV|ARG)\s+(\w+)|FROM\s+\S+\s+(?i:AS)\s+([\w.-]+)"
+    rb"|\s*(?i:create\s+(?:or\s+replace\s+)?(?:unique\s+)?(?:index|table|view|function|procedure|trigger)"
+    rb"\s+(?:if\s+not\s+exists\s+)?)(\w+)"
     rb"|\s*(?:export\s+|declare\s+-\w+\s+)?([A-Za-z_]\w*)\s*(?::[^=:]+)?[:?+]?=(?!=)"
     rb"|\s*(?:-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*:(?:\s|$)"
-    rb"|.*[\"'](--[a-z][\w-]+)[\"']"
 )
 """The definition on a line: a macro, a variable, an option, a target, a key."""
+_HEAD = re.compile(
+    rb"\s*(?:(?:export|default|pub(?:\(\w+\))?|static|async|abstract|unsafe|public|private)\s+)*"
+    rb"(?:func|fn|function|struct|enum|trait|interface|type|mod|class)\s+(?:\([^)]*\)\s*)?(\w+)"
+)
+"""The head of a definition in languages with braces."""
+_OPTION = re.compile(rb"[\"'`](--[a-z][\w-]+)")
+_VARIABLE = re.compile(rb"[\"'`$]\{?([A-Z][A-Z\d]*_[A-Z\d_]+)\b")
+_KEY = re.compile(rb"[\"']([A-Za-z_]\w*)[\"']\s*:")
 _USES = re.compile(rb"\b(?:[A-Za-z_]\w+(?=\s*\()|[A-Z_][A-Z\d_]{2,})\b")
 
 
@@ -114,7 +123,8 @@ class LaterMentions:
             landed = group[0].landed
             assert landed is not None
             files = [edit for edit in edits if edit.landed.oid == landed.oid]
-            yield self._since(landed, _names(files, group, self._objects), group, places)
+            names = _names(files, group, self._objects, places)
+            yield self._since(landed, names, group, places)
 
     def _since(
         self,
@@ -129,17 +139,18 @@ class LaterMentions:
         own = {path for trail in group for path in trail.unit.paths}
         own |= {place for path in own if (place := places.get(path))}
         of_files = {choices for path in own for choices in _of_file(path)}
-        searched, common = list[str](), list[str]()
+        searched, common = dict[str, None](), dict[str, None]()
         found: dict[CommitId, list[tuple[int, str, ChangedFile]]] = {}
         said: set[CommitId] = set()
         for choices in list(names)[:_MOST_NAMES]:
             for name in choices:
                 changes = self._changes(name, order)
                 if changes is not None:
-                    searched.append(name)
+                    searched[name] = None
                     break
-                common.append(name)
-            else:
+                common[name] = None
+                changes = self._changes(name, order, only_bound=True)
+            if changes is None:
                 continue
             for change in changes:
                 if own.isdisjoint((change.old, change.new)):
@@ -160,10 +171,14 @@ class LaterMentions:
             frozenset(said),
         )
 
-    def _changes(self, name: str, commits: Collection[CommitId]) -> list[ChangedFile] | None:
-        """The files in which ``commits`` changed lines with a name; None if too many did."""
+    def _changes(
+        self, name: str, commits: Collection[CommitId], *, only_bound: bool = False
+    ) -> list[ChangedFile] | None:
+        """The files in which ``commits`` changed lines with a name, or that bind it; None if too
+        many did."""
         found, by = list[ChangedFile](), set[CommitId]()
-        for change in self._span.changed_lines.saying(name.encode(), commits):
+        lines = self._span.changed_lines
+        for change in lines.saying(name.encode(), commits, only_bound=only_bound):
             found.append(change)
             by.add(change.commit.oid)
             if len(by) > MOST_COMMITS:
@@ -184,14 +199,18 @@ def _mention(changes: Sequence[tuple[int, str, ChangedFile]]) -> LaterMention:
 
 
 def _names(
-    edits: Iterable[LaterEdits], group: Iterable[HunkHistory], objects: Objects
+    edits: Iterable[LaterEdits],
+    group: Iterable[HunkHistory],
+    objects: Objects,
+    places: Mapping[str, str | None],
 ) -> dict[tuple[str, ...], None]:
     """The names of what landed, each followed by alternatives if it is too common: of the
     definitions around the lines, of the files, of what the lines define, and in C of what they use
     and a macro may redefine."""
-    around, files, defined, used = (dict[tuple[str, ...], None]() for _ in range(4))
+    around, files, defined, above, used = (dict[tuple[str, ...], None]() for _ in range(5))
     for edit in edits:
-        files.update(dict.fromkeys(_of_file(edit.file)))
+        for path in (edit.file, places.get(edit.file) or edit.file):
+            files.update(dict.fromkeys(_of_file(path)))
         if not _TEST.search(edit.file):
             around.update({(part,): None for name in edit.names or () for part in _parts(name)})
     for trail in group:
@@ -202,10 +221,14 @@ def _names(
         for number in added or range(max(added.start - 1, 0), added.start + 1):
             names = lines.names.written_out(number)
             around.update({(name,): None for name in names if _SAYS.fullmatch(name)})
+            if lines.kind is not Family.PYTHON:
+                heads = (name for at in lines.above(number) for name in _defined(lines, at))
+                above.update({(name,): None for name in heads})
         defined.update({(name,): None for number in added for name in _defined(lines, number)})
+        defined.update({(name,): None for number in added for name in _given(lines[number])})
         if lines.kind is Family.C:
             used.update({(name,): None for number in added for name in _used(lines[number])})
-    return {**around, **files, **defined, **used}
+    return {**around, **files, **defined, **above, **used}
 
 
 def _of_file(path: str) -> Iterator[tuple[str, ...]]:
@@ -213,8 +236,7 @@ def _of_file(path: str) -> Iterator[tuple[str, ...]]:
     directory too, which a build file may name."""
     file = PurePosixPath(path)
     if file.name in _OF_DIRECTORY:
-        if file.parent.name:
-            yield (file.parent.name,)
+        yield (file.parent.name or file.name,)
         return
     stem = file.name.partition(".")[0]
     if not stem or stem in _OF_DIRECTORY:
@@ -241,14 +263,24 @@ def _used(line: bytes) -> Iterator[str]:
 
 def _defined(lines: FileLines, number: int) -> Iterator[str]:
     """The names that a line may define for other files: no local variables."""
-    match = _DEFINES.match(lines.raw[number])
+    is_c = lines.kind is Family.C and not lines.bare[number].startswith(b"#")
+    match = (_HEAD if is_c else _DEFINES).match(lines.raw[number])
     name = next(filter(None, match.groups()), b"").decode(errors="replace") if match else ""
     if not name or _SYNTAX.fullmatch(name):
         return
-    if lines.kind is Family.C and not lines.bare[number].startswith(b"#"):
-        return
-    if lines.kind is Family.PYTHON and not name.startswith("-"):
+    if lines.kind is Family.PYTHON:
         around = next(lines.above(number), None)
         if around is not None and not lines.bare[around].startswith(b"class "):
             return
     yield name
+
+
+def _given(line: bytes) -> Iterator[str]:
+    """The options and variables of the environment that a line says, in each spelling that others
+    may give or read them in, and the keys of a table."""
+    for match in _OPTION.finditer(line):
+        option = match[1].decode()
+        word = option.lstrip("-").replace("-", "_")
+        yield from (option, word, word.upper())
+    for pattern in (_VARIABLE, _KEY):
+        yield from (match[1].decode() for match in pattern.finditer(line))
