@@ -218,7 +218,8 @@ def _names(
         if _TEST.search(path):
             continue
         lines, added = lines_added(trail, path, objects)
-        for number in added or range(max(added.start - 1, 0), added.start + 1):
+        last = min(added.start + 1, len(lines.raw))
+        for number in added or range(max(added.start - 1, 0), last):
             names = lines.names.written_out(number)
             around.update({(name,): None for name in names if _SAYS.fullmatch(name)})
             if lines.kind is not Family.PYTHON:
