@@ -438,7 +438,7 @@ def test_what_cannot_be_split_is_refused(big: Bench) -> None:
     for take, words in (
         (["c.txt"], "it touches no file or directory c.txt"),
         (["a.txt:7"], "there is no hunk 7 of a.txt"),
-        (["*"], "that is all of big.patch"),
+        (["*"], "--take names all of big.patch"),
         (["a.txt:x,1"], "it touches no file or directory a.txt:x,1"),
     ):
         options = [word for part in take for word in ("--take", part)]

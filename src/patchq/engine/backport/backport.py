@@ -181,11 +181,15 @@ class Backporter:
         if name is None or name in self._new:
             return self._proposed_name(change)
         if name in self._series.names:
-            raise InputError(f"{name} is in the series on {self._base.name} already")
+            raise InputError(
+                f"{name} is in the series on {self._base.name} already",
+                hint="Give it another name with --name.",
+            )
         if (self._directory.path / name).exists():
             raise InputError(
                 "the file is there already, though the series does not name it",
                 where=Where(f"series/{self._base.name}/{name}"),
+                hint="Remove it, or give another name with --name.",
             )
         return name
 

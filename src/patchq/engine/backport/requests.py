@@ -150,9 +150,15 @@ class Sources:
         oid = self._fetched(number)
         base = self._history.merge_base(self._main, oid) if self._main else None
         if base is None:
-            raise UpstreamError(f"the head of #{number} ({oid[:12]}) has nothing of main in it")
+            raise UpstreamError(
+                f"the head of #{number} ({oid[:12]}) has no commit in common with main",
+                hint="Download its .diff or .patch and give it with --file.",
+            )
         if base == oid:
-            raise InputError(f"the head of #{number} ({oid[:12]}) is in main already")
+            raise InputError(
+                f"the head of #{number} ({oid[:12]}) is in main already",
+                hint="It was merged under another number or none: give the commits, or A..B.",
+            )
         return self._changes.squashed(base, oid, f"#{number}", (number,))
 
     def _fetched(self, number: int) -> CommitId:

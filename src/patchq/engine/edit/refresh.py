@@ -99,16 +99,19 @@ def _chain(
     waiting = worktree.under_way()
     if waiting:
         raise FindingsError(
-            f"a `{waiting}` waits in .patchq/{WORKTREE}",
+            f"a `{waiting}` is under way in .patchq/{WORKTREE}",
             hint=f"`{waiting} --continue` or `--abort` it there, then refresh.",
         )
     unmerged = worktree.unmerged()
     if unmerged:
-        raise FindingsError(f"unmerged in .patchq/{WORKTREE}: {', '.join(unmerged)}")
+        raise FindingsError(
+            f"not merged in .patchq/{WORKTREE}: {', '.join(unmerged)}",
+            hint="Solve the conflicts there, `git add` and commit, then refresh.",
+        )
     objects, head = project.store.objects, worktree.head()
     if not project.store.history.contains(edit.base, head):
         raise FindingsError(
-            f"HEAD of .patchq/{WORKTREE} does not stand on {edit.tag}",
+            f"HEAD of .patchq/{WORKTREE} does not descend from {edit.tag}",
             hint=f"Check out the commits that do: `git checkout --detach worktree/top`. {WAYS_ON}",
         )
     chain = tuple(reversed(list(commits_between(objects, head, edit.base))))

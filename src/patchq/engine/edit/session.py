@@ -73,7 +73,12 @@ def begin(
         trees.append(tree)
     top = commits[upto] if upto else parent
     if new is not None and new.name in directory.series.names:
-        raise InputError(f"{new.name} is in the series already", where=directory.series.where)
+        raise InputError(
+            f"{new.name} is in the series already",
+            where=directory.series.where,
+            hint="Choose another name, or change that patch: "
+            f"`patchq edit {base.name} {new.name}`.",
+        )
     layout = WorktreeLayout(parent, base.commit, tree, None, {})
     worktree = worktree_of(workspace, store)
     worktree.lay_out(layout, then=trees)
@@ -194,7 +199,8 @@ def _cannot_open(directory: SeriesDirectory, name: str, base: Base) -> InputErro
     outside = [path for path in directory.patches[name].paths if not base.covers(path)]
     if outside:
         return InputError(
-            f"{name} patches what the archive of {base.name} does not hold: {', '.join(outside)}",
+            f"{name} changes files that the archive of {base.name} does not hold: "
+            f"{', '.join(outside)}",
             where=directory.series.where,
             hint="Edit it on a base that has all of upstream, and port it.",
         )

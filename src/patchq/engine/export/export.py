@@ -89,7 +89,8 @@ def export_series(
     in_part = prepared.part.subdir is not None or prepared.part.of is not None
     if form.is_of_whole_tree and (in_part or vendored):
         raise InputError(
-            f"--format {form.value} is of a whole tree", hint="Leave --subdir, --set, --vendor out."
+            f"--format {form.value} exports the whole tree",
+            hint="Leave --subdir, --set and --vendor out.",
         )
     refuse_taken(target, form, beside)
     store, name = project.store, prepared.part.of

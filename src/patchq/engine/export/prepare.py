@@ -99,7 +99,10 @@ class Prepared:
         files = dict(objects.walk(self.subject.tree))
         chosen = dict(self.chosen(name, files))
         if not chosen:
-            raise InputError(f"the set {name} has no file of this tree")
+            raise InputError(
+                f"the set {name} matches no file of {self.base.name}",
+                hint=f"See the paths of {name} under export in patchq.yaml.",
+            )
         above = {parent for path in chosen for parent in _parents(path)}
         attributes = {f"{parent}{_ATTRIBUTES}" for parent in above} & files.keys()
         return objects.tree_of({**chosen, **{path: files[path] for path in attributes}})

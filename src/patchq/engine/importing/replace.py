@@ -203,7 +203,7 @@ class _Replacing:
         place = given.patch.place
         if not self._restacker.covers(old):
             raise InputError(
-                f"{old.name} patches what the archive of {self._old.tag} does not hold",
+                f"{old.name} changes files that the archive of {self._old.tag} does not hold",
                 where=Where(place),
                 hint="Replace it on a base that has all of upstream, and port it: "
                 f"`patchq port {old.name} --to {self._old.tag} --replace`.",

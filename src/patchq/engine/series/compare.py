@@ -72,7 +72,10 @@ def compare_patch(project: Project, old: SeriesDirectory, new: SeriesDirectory, 
     row = next((row for row in compare_series(old, new).patches if row.name == name), None)
     if row is None or row.fate in (PatchDifference.GONE, PatchDifference.NEW):
         new.series.entry(name)
-        raise InputError(f"{name} is in the series on {new.tag} only")
+        raise InputError(
+            f"{name} is in the series on {new.tag} only",
+            hint=f"`patchq show {name} {new.tag}` shows it.",
+        )
     if row.fate is PatchDifference.UNCHANGED:
         return b""
     versions = (

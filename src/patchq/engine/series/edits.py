@@ -128,7 +128,11 @@ def rename(project: Project, tag: str, name: str, wanted: str) -> Edited:
     target = asked_name(wanted)
     entry = old.series.entry(name)
     if target in old.series.names:
-        raise InputError(f"{target} is in the series already", where=old.series.where)
+        raise InputError(
+            f"{target} is in the series already",
+            where=old.series.where,
+            hint="Choose another name.",
+        )
     patches = {
         target if other == name else other: rename_required(
             replace(patch, name=target) if other == name else patch, name, target
@@ -206,7 +210,11 @@ def split(
     old = project.workspace.load(tag)
     target = asked_name(wanted)
     if target in old.series.names:
-        raise InputError(f"{target} is in the series already", where=old.series.where)
+        raise InputError(
+            f"{target} is in the series already",
+            where=old.series.where,
+            hint="Choose another name.",
+        )
     patch, entry = old.patches[old.series.entry(name).name], old.series.entry(name)
     restacker = _restacker(project, tag, [entry])
     works = restacker.works(old)
@@ -265,7 +273,7 @@ def _require_works(
         if name not in works:
             waits = next((n for n in restacker.notices if n.split()[0] == name), None)
             raise InputError(
-                waits or f"{name} patches what the archive of {tag} does not hold",
+                waits or f"{name} changes files that the archive of {tag} does not hold",
                 hint="Import what it waits for first, or `patchq drop` it."
                 if waits
                 else "Edit it on a base that has all of upstream, and port it.",
@@ -342,7 +350,10 @@ def _divide(
         taken += [unit for unit in found if unit not in taken]
     rest = [unit for unit in units if unit not in taken]
     if not rest:
-        raise InputError(f"that is all of {patch.name}", hint="Leave a part of it where it is.")
+        raise InputError(
+            f"--take names all of {patch.name}",
+            hint="Name only a part of it; `patchq rename` gives all of it another name.",
+        )
     return taken, rest
 
 

@@ -18,7 +18,7 @@ def patch_name(file: str) -> str:
     stem = next((base.removesuffix(end) for end in _EXTENSIONS if base.endswith(end)), base)
     stem = _NUMBER.sub("", stem, count=1) if _NUMBER.match(stem) else stem
     if not stem:
-        raise InputError(f"{file!r} gives no name for a patch")
+        raise InputError(f"{file!r} gives no name for a patch", hint="Name it: --name NAME.")
     return f"{stem}.patch"
 
 
