@@ -102,6 +102,15 @@ def test_a_function_that_was_deleted(upstream: Miniature, patch: bytes) -> None:
     assert re.search(r"route_tokens.* in v2 \(3 files\)", gone.text)
 
 
+def test_a_function_added_elsewhere_puts_nothing_in_its_place(
+    upstream: Miniature, patch: bytes
+) -> None:
+    more = "\n\ndef reopen_for(queue):\n    queue.closed_for = None\n    return queue\n"
+    upstream.commit("Reopen, and do without routing (#5)", {PATH: WITHOUT.rstrip() + "\n" + more})
+    upstream.tag("v2")
+    assert judged(upstream, patch)[0].report.verdict is Verdict.UNREACHABLE
+
+
 def test_the_evidence_gives_the_figures(upstream: Miniature, patch: bytes) -> None:
     some = BODY.split("    scale", maxsplit=1)[0].replace("route_tokens", "score")
     alike = re.sub(r"logits|hidden|bias|topk|experts", "thing", some)

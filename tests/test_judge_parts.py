@@ -594,6 +594,7 @@ def test_the_lines_that_do_something(path: str, text: str, live: set[int]) -> No
             "f()\n{\n#ifdef X\n\ta;\n#else\n\tb;\n#endif\n\tc;\n}\n",
             [0, 1, 1, 1, 1, 1, 0, 0, 0],
         ),
+        ("a.py", "# a\n\nif x:\n  b\n", [0, 0, 1, 1]),
         ("a.sh", "if x; then\n  a\nfi\nb\n", [1, 2, 0, 0]),
         ("a.sh", "if x; then\na\nfi\nfor b in c; do d; done\ne\n", [1, 1, 0, 0, 0]),
         ("a.sh", "while x; do\na\nfi\nb\n", [0, 0, 0, 0]),

@@ -251,6 +251,7 @@ LATE = MACRO.replace("#define s", "#ifdef X\n#define s")
 FAR = "source /opt/x/setvars.sh"
 BUILD = "#!/bin/sh\none\ntwo\nthree\nbuild() {\n\tmake\n}\nbuild\n"
 EXPORTED = BUILD.replace("two\n", "two\nexport ARCH=12.1\n")
+FOR_ONE = BUILD.replace("two\n", "two\nARCH=12.1 make\n")
 MAKE_IN = "A = 1\nARCH = 12.1\ninclude ci.mk\n\nall:\n\tcc\n"
 LISTED = "project(x)\nset(A 1)\nset(ARCH 90 121)\nset(B 2)\nadd_library(x ${ARCH})\n"
 
@@ -307,6 +308,8 @@ LISTED = "project(x)\nset(A 1)\nset(ARCH 90 121)\nset(B 2)\nadd_library(x ${ARCH
             {"more.sh": "MORE=1\nARCH=9.0\n"},
             False,
         ),
+        # what is set for one command is its own
+        ({"b.sh": FOR_ONE}, {"b.sh": FOR_ONE.replace("three", ". ./env.sh")}, True),
         # Python takes all names of a module
         ({"m.py": GET}, {"m.py": GET + "\n\nfrom fast import *\n"}, False),
         ({"m.py": GET}, {"m.py": GET + "\n\nfrom app.sub import *\n"}, False),
