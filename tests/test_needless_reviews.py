@@ -7,6 +7,7 @@ from judging import edited, judged, landed, shown
 from miniature import MakeMiniature, executable
 
 from patchq.engine.judge.landing.quotes import quoted_alike
+from patchq.engine.judge.landing.spellings import spelled_alike
 from patchq.model.verdict import EvidenceKind, Verdict
 
 PYTHON = (
@@ -156,3 +157,126 @@ def test_the_mode_of_a_new_file(miniature: MakeMiniature, is_more: bool) -> None
     if is_more:
         texts = [item.text for item in shown(report, EvidenceKind.EDITED_SINCE)]
         assert "n.sh is 100755 in v2, the patch makes it 100644" in texts
+
+
+IF = "    if (n > 9)\n        return -1;\n"
+BARE_C = f"int f(int n)\n{{\n    one(n);\n{IF}    two(n);\n    three(n);\n}}\n"
+IN_BRACES = "    if (n > 9) {\n        return -1;\n    }\n"
+JS_IF = "  if (!file) throw new Error('no file');\n"
+JS = f"export function f(file) {{\n  one(file);\n{JS_IF}  two(file);\n}}\n"
+JS_BRACES = "  if (!file) {\n    throw new Error('no file');\n  }\n"
+PY = (
+    "import os\n\nlimit = 64\n\n\nclass Pool:\n    depth = 32\n\n    def __init__(self):\n"
+    "        self.width = 16\n"
+)
+BASES = PY.replace("class Pool:", "class Pool(Base):")
+FIELDS = PY.replace("class Pool:", "@dataclass\n# Of pages.\nclass Pool:")
+FLOW = (
+    "on: push\njobs:\n  build:\n    runs-on: x\n    strategy:\n      matrix:\n        include:\n"
+    "          - os: linux\n    steps:\n      - run: make\n      - run: make check\n"
+    "      - run: make test\n"
+)
+CI = ".github/workflows/ci.yml"
+Text = tuple[str, str]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fix", "later", "is_needless"),
+    [
+        ("a.c", BARE_C, ("", IF), (IF, IN_BRACES), True),
+        ("a.c", BARE_C, ("", IF), (IF, IN_BRACES.replace(" {\n", "\n    {\n")), True),
+        ("a.c", BARE_C.replace(IF, IN_BRACES), ("", IN_BRACES), (IN_BRACES, IF), True),
+        ("a.c", BARE_C, ("", IF), (IF, IN_BRACES.replace("> 9", "> 8")), False),
+        ("a.c", BARE_C, ("", IF), (IF, IN_BRACES.replace("-1", "-2")), False),
+        (
+            "a.c",
+            BARE_C,
+            ("", IF),
+            (IF, IN_BRACES.replace("return", "n += 1;\n        return")),
+            False,
+        ),
+        ("a.c", BARE_C, ("", IF), (IF, f"    if (a)\n    {IN_BRACES}"), False),
+        ("a.c", BARE_C, ("", IF), (IF, f"#if 0\n{IN_BRACES}#endif\n"), False),
+        ("a.c", BARE_C, ("", IF), (IF, f"    return n;\n{IN_BRACES}"), False),
+        ("a.js", JS, ("", JS_IF), (JS_IF, JS_BRACES), True),
+        ("a.js", JS, ("", JS_IF), (JS_IF, JS_BRACES.replace("!file", "!file && !old")), False),
+        ("a.py", PY, ("limit = 8", "limit = 64"), ("limit = 64", "limit: int = 64"), True),
+        ("a.py", PY, ("limit = 8", "limit = 64"), ("limit = 64", "limit: int = 65"), False),
+        ("a.py", PY, ("depth = 8", "depth = 32"), ("depth = 32", "depth: int | None = 32"), True),
+        ("a.py", BASES, ("depth = 8", "depth = 32"), ("depth = 32", "depth: int = 32"), False),
+        ("a.py", FIELDS, ("depth = 8", "depth = 32"), ("depth = 32", "depth: int = 32"), False),
+        ("a.py", FIELDS, ("width = 8", "width = 16"), ("width = 16", "width: int = 16"), True),
+        (
+            CI,
+            FLOW,
+            ("", "      - run: make check\n"),
+            ("- run: make c", "- name: A\n        run: make c"),
+            True,
+        ),
+        (
+            CI,
+            FLOW,
+            ("", "      - run: make check\n"),
+            ("- run: make c", "- if: x\n        run: make c"),
+            False,
+        ),
+        (
+            CI,
+            FLOW,
+            ("", "      - run: make check\n"),
+            ("- run: make check", "- name: A\n        run: make -n check"),
+            False,
+        ),
+        (
+            CI,
+            FLOW,
+            ("os: mac", "os: linux"),
+            ("- os: linux", "- name: linux\n            os: mac"),
+            False,
+        ),
+        (
+            "ci.yml",
+            FLOW,
+            ("", "      - run: make check\n"),
+            ("- run: make c", "- name: A\n        run: make c"),
+            False,
+        ),
+    ],
+)
+def test_another_spelling(
+    miniature: MakeMiniature, path: str, text: str, fix: Text, later: Text, is_needless: bool
+) -> None:
+    """``text`` is as the fix, which puts its second text for its first, leaves it."""
+    before = text.replace(fix[1], fix[0])
+    assert text != before
+    found = _verdict(miniature, path, (before, text), edited(text, later))
+    assert (found is Verdict.UPSTREAMED) is is_needless
+
+
+@pytest.mark.parametrize(
+    ("path", "then", "now", "written"),
+    [
+        ("a.c", "if (a)\nb;\n", " if (a) {\n  b;\n }\n", " if (a)\n  b;\n"),
+        ("a.c", "if (a) {\nb;\n}\n", "if (a)\n b;\n", "if (a) {\n b;\n}\n"),
+        ("a.c", "else\nb;\n", "else {\nb;\n}\n", "else\nb;\n"),
+        ("a.c", "if (a) {\nb;\n}\n", "if (a) {\nb;\nc;\n}\n", None),
+        ("a.c", "if (a)\nb;\n", "if (a) {\nb;\nc;\n}\n", None),
+        ("a.c", "if (a)\nb; c;\n", "if (a) {\nb; c;\n}\n", None),
+        ("a.c", "if (a)\nb;\n", "if (a) {\nb;\n} else {\nc;\n}\n", None),
+        ("a.c", "if (a)\nif (b) c;\n", "if (a) {\nif (b) c;\n}\n", None),
+        ("a.c", "if (a)\nb;\n", "#if 1\nif (a) {\nb;\n#endif\n}\n", None),
+        ("a.c", "if (a)\nb;\nif (a) {\nb;\n}\n", "if (a) {\nb;\n}\n", None),
+        ("a.py", "x = 1\n", "x: int = 1\n", "x = 1\n"),
+        ("a.py", "x = 1\n", "x: int == 1\n", None),
+        ("a.py", "x = 1\n", "else: x = 1\n", None),
+        ("a.py", "x = 1\n", "x: f() = 1\n", None),
+        ("a.py", "x: int = 1\n", "x = 1\n", None),
+        ("action.yml", "- uses: a\n", "- name: A\n  uses: a\n", "- uses: a\n"),
+        ("action.yml", "- uses: a\n", "- name: A\n  uses: b\n", None),
+        ("action.yml", "- uses: a\n", "- name: >\n    A\n  uses: a\n", None),
+        ("action.yml", "- os: a\n", "- name: A\n  os: a\n", None),
+    ],
+)
+def test_what_another_spelling_is(path: str, then: str, now: str, written: str | None) -> None:
+    found = spelled_alike(path, then.encode(), now.encode())
+    assert found == (() if written is None else (then.encode(), written.encode()))

@@ -25,7 +25,7 @@ from patchq.engine.judge.landing.headings import (
     is_switched,
     is_under_the_same,
 )
-from patchq.engine.judge.landing.quotes import quoted_alike
+from patchq.engine.judge.landing.spellings import spelled_alike
 from patchq.engine.languages.tokens import KEYWORDS, Family
 from patchq.engine.series.hunks import common_ends, occurrences
 
@@ -75,7 +75,7 @@ def overruled(
     parsed in place of ``changed``, once for all of them.
     """
     found = _why(path, without, changed, final, whole)
-    alike = quoted_alike(path, without, whole or changed, changed, final) if found else ()
+    alike = spelled_alike(path, without, whole or changed, changed, final) if found else ()
     if alike:
         without, read, changed, final = alike
         found = _why(path, without, changed, final, whole and read)

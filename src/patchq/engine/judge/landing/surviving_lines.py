@@ -24,7 +24,7 @@ from patchq.engine.judge.landing.file_lines import (
     stands_at,
     words_in,
 )
-from patchq.engine.judge.landing.quotes import quoted_alike
+from patchq.engine.judge.landing.spellings import spelled_alike
 from patchq.engine.judge.line_search import is_telling
 from patchq.engine.languages.matching import SequenceMatcher
 
@@ -50,7 +50,7 @@ def survival(path: str, without: bytes, landed: bytes, final: bytes) -> Survival
     ``NONE`` is left of a change that only removes lines.
     """
     found = _survival(path, without, landed, final)
-    if found is not Survival.WHOLE and (alike := quoted_alike(path, without, landed, final)):
+    if found is not Survival.WHOLE and (alike := spelled_alike(path, without, landed, final)):
         return _survival(path, *alike)
     return found
 
@@ -103,7 +103,7 @@ def _survival(path: str, without: bytes, landed: bytes, final: bytes) -> Surviva
 
 def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
     """Whether :func:`survival` is ``WHOLE``; told without parsing if the text of a line is gone."""
-    without, landed, final = quoted_alike(path, without, landed, final) or (without, landed, final)
+    without, landed, final = spelled_alike(path, without, landed, final) or (without, landed, final)
     c = _compare(path, without, landed, final)
     fresh = {c.now[place] for place in c.fresh}
     for edit in c.later:
