@@ -56,7 +56,13 @@ def test_status_says_what_is_open(bench: Bench) -> None:
     assert bench.json("status")["edit"] is None
     bench.run("edit")
     assert "v1 is open for editing" in bench.run("status")
-    bench.run("edit", "--abort")
+    aborted = bench.json("edit", "--abort")
+    assert (aborted["unchanged"], aborted["head"], aborted["kept"]) == (True, None, None)
+    bench.run("edit")
+    (bench.worktree / "loose.txt").write_text("mine\n")
+    kept = bench.json("edit", "--abort")["kept"]
+    assert isinstance(kept, dict)
+    assert kept["files"] == ["loose.txt"]
     assert bench.json("status")["edit"] is None
 
 

@@ -56,7 +56,7 @@ def edit(
     if abort:
         if tag or patch or guards or variants:
             raise typer.BadParameter("--abort goes alone")
-        _abort(run)
+        _abort(run, as_json=json)
         return
     if tag is not None and tag not in run.lock.names:
         patch, tag = tag, patch
@@ -107,8 +107,17 @@ def _not_opened(run: Session, opened: Edit) -> dict[str, list[SeriesEntry]]:
     }
 
 
-def _abort(run: Session) -> None:
+def _abort(run: Session, *, as_json: bool) -> None:
     aborted = run.api.abort_edit()
+    if as_json:
+        kept = aborted.kept
+        document = {
+            "unchanged": aborted.unchanged,
+            "broken": aborted.broken,
+            "head": aborted.head,
+            "kept": {"directory": str(kept.directory), "files": list(kept.paths)} if kept else None,
+        }
+        output.document("edit-aborted", document)
     run.notice("the edit is forgotten; series/ is as it was")
     if aborted.head:
         run.notice(f"dropped with it: its commits up to {aborted.head}, still in .patchq/store.git")

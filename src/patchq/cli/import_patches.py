@@ -138,6 +138,8 @@ def import_patches(
     if recipe is not None:
         if wanted or replace or tag is None:
             raise typer.BadParameter("--recipe goes with --tag, and without patches")
+        if as_json:
+            raise typer.BadParameter("--recipe prints no JSON: leave --json out")
         return _recipe(here, recipe, tag, dry_run=dry_run)
     if not wanted:
         raise InputError("name what to import", hint="patchq import WHAT… --tag TAG")

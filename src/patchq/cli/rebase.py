@@ -86,7 +86,7 @@ def rebase(
             "--from, --dry-run, --keep-going, --replace and --jobs belong to --onto"
         )
     if abort:
-        return _abort(run)
+        return _abort(run, json)
     if skip:
         return _skip(run, reason, json)
     if accept_drift is not None:
@@ -167,8 +167,13 @@ def _accept_drift(run: Session, reason: str, json: bool) -> int:
     return _show(run, rebased, json)
 
 
-def _abort(run: Session) -> int:
+def _abort(run: Session, json: bool) -> int:
     aborted = run.api.abort_rebase()
+    if json:
+        from patchq.cli import output
+
+        facts = {"written": aborted.written, "resolutions": list(aborted.resolutions)}
+        output.document("rebase-aborted", facts)
     if aborted.written:
         run.notice("the new series had been written already; `patchq undo` takes it back")
     else:
