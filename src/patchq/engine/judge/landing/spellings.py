@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
+from patchq.engine.judge.landing.conditions.nesting import column_of
 from patchq.engine.judge.landing.quotes import quoted_alike
 from patchq.engine.languages.tokens import KEYWORDS, Family, family
 
@@ -70,10 +71,10 @@ def _without_annotations(then: Lines, now: Lines) -> Iterator[bytes]:
 
 def _is_unread(lines: Lines, number: int) -> bool:
     """Whether nothing reads the annotation of an assignment on a line."""
-    indent = _indent(lines[number])
+    indent = column_of(lines[number])
     for at in range(number - 1, -1, -1):
-        if indent and lines[at].strip() and _indent(lines[at]) < indent:
-            indent = _indent(lines[at])
+        if indent and lines[at].strip() and column_of(lines[at]) < indent:
+            indent = column_of(lines[at])
             if _SCOPE.match(lines[at]):
                 above = (each.strip()[:1] for each in reversed(lines[:at]))
                 is_decorated = next((b in b"@)" for b in above if b not in (b"", b"#")), False)
@@ -82,10 +83,6 @@ def _is_unread(lines: Lines, number: int) -> bool:
                     not is_decorated and _PLAIN_CLASS.match(lines[at]) is not None
                 )
     return True
-
-
-def _indent(line: bytes) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _braced_alike(then: Lines, now: Lines) -> Iterator[bytes]:
@@ -101,7 +98,7 @@ def _braced_alike(then: Lines, now: Lines) -> Iterator[bytes]:
     }
     number = 0
     while number < len(now):
-        indent = now[number][: _indent(now[number])]
+        indent = now[number][: column_of(now[number])]
         size = _braced(bare, number)
         head, last = _head(bare[number]), number + (size - 2 if size else 1)
         body = bare[last] if last < len(bare) else b""

@@ -113,7 +113,7 @@ def is_whole(path: str, without: bytes, landed: bytes, final: bytes) -> bool:
             line = c.then[number]
             if line not in fresh and not _may_grow(line, near, c.removed):
                 return False
-    return survival(path, without, landed, final) is Survival.WHOLE
+    return _survival(path, without, landed, final) is Survival.WHOLE
 
 
 def taken_out(path: str, without: bytes, landed: bytes, final: bytes) -> frozenset[bytes]:
