@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from commandline import CommandLine
@@ -94,9 +95,9 @@ def test_the_tag_replaces_an_archive_that_is_a_part_of_it(
     )
 
 
-def test_verify_checks_what_an_archive_covers_and_names_the_rest(
-    patchq: CommandLine, workspace: Workspace, upstream: Miniature
-) -> None:
+def series_on_wheel(patchq: CommandLine, workspace: Workspace, upstream: Miniature) -> Path:
+    """The series directory of v2, which is a wheel now, with one patch that it covers and one that
+    it does not; no ``series`` file yet."""
     wheel(workspace)
     run(patchq, workspace, *IMPORT)
     directory = add_series(workspace, "v2", {})
@@ -104,6 +105,13 @@ def test_verify_checks_what_an_archive_covers_and_names_the_rest(
     python = upstream.patch("v2", {"python/demo/__init__.py": "two\nmore\n"})
     for name, raw in {"kernel.patch": kernel, "python.patch": python}.items():
         (directory / name).write_bytes(raw)
+    return directory
+
+
+def test_verify_checks_what_an_archive_covers_and_names_the_rest(
+    patchq: CommandLine, workspace: Workspace, upstream: Miniature
+) -> None:
+    directory = series_on_wheel(patchq, workspace, upstream)
     (directory / "series").write_text("kernel.patch\npython.patch\n")
     said = run(patchq, workspace, "verify", "v2")
     assert "2 patches: passed, 1 not covered by the base" in said
@@ -118,13 +126,7 @@ def test_verify_checks_what_an_archive_covers_and_names_the_rest(
 def test_what_an_archive_does_not_cover_leaves_and_comes_back_and_is_named(
     patchq: CommandLine, workspace: Workspace, upstream: Miniature
 ) -> None:
-    wheel(workspace)
-    run(patchq, workspace, *IMPORT)
-    directory = add_series(workspace, "v2", {})
-    kernel = (workspace.series_path("v1") / "kernel.patch").read_bytes()
-    python = upstream.patch("v2", {"python/demo/__init__.py": "two\nmore\n"})
-    for name, raw in {"kernel.patch": kernel, "python.patch": python}.items():
-        (directory / name).write_bytes(raw)
+    directory = series_on_wheel(patchq, workspace, upstream)
     (workspace.series_path("v1") / "series").write_text("python.patch\nkernel.patch\n")
     for order in ("python.patch\nkernel.patch # ours\n", "kernel.patch # ours\n"):
         (directory / "series").write_text(order)
