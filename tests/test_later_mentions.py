@@ -349,3 +349,10 @@ def test_who_binds_a_common_name(miniature: MakeMiniature, line: str, is_told: b
     found, _ = _told(miniature, "runs/run_all.py", (PYTHON, SYNCED), {}, later)
     assert ("C1 (`Runner` in bind.py)" in found) is is_told
     assert "; more than 20 commits did with `Runner`: too common" in found
+
+
+def test_who_binds_a_common_name_that_has_an_alternative(miniature: MakeMiniature) -> None:
+    later: list[Edits] = [{"bind.py": "sys.modules['x'] = run_all = fast\n"}]
+    later += [{f"u{n}.py": "print(run_all)\n"} for n in range(21)]
+    found, _ = _told(miniature, "runs/run_all.py", (PYTHON, SYNCED), {}, later)
+    assert "C1 (`run_all` in bind.py)" in found

@@ -26,7 +26,7 @@ from patchq.model.verdict import (
 )
 from patchq.model.workspace import Workspace
 
-RULES = 75
+RULES = 76
 """Raised with every change that may give another verdict, so that cached ones are not used."""
 
 VerdictCache = KeptAnswers[Mapping[str, Judgement]]

@@ -143,16 +143,17 @@ class LaterMentions:
         found: dict[CommitId, list[tuple[int, str, ChangedFile]]] = {}
         said: set[CommitId] = set()
         for choices in list(names)[:_MOST_NAMES]:
+            changes = list[tuple[str, ChangedFile]]()
             for name in choices:
-                changes = self._changes(name, order)
-                if changes is not None:
+                every = self._changes(name, order)
+                if every is not None:
                     searched[name] = None
+                    changes += ((name, change) for change in every)
                     break
                 common[name] = None
-                changes = self._changes(name, order, only_bound=True)
-            if changes is None:
-                continue
-            for change in changes:
+                bound = self._changes(name, order, only_bound=True)
+                changes += ((name, change) for change in bound or ())
+            for name, change in changes:
                 if own.isdisjoint((change.old, change.new)):
                     told = len(searched), name, change
                     found.setdefault(change.commit.oid, []).append(told)
